@@ -1,0 +1,250 @@
+"""Bound certificates (docs/math.md §5.5): integer prices from which anybody recomputes the bound.
+
+For prices ℓ/D ≥ 0 on the rows of valid weights, weak duality gives
+
+    D·TEL* ≥ Σ_j min_{k ≥ a_j} [ D·(k + o_j − a_j) + Σ_rows ℓ·φ_j ] − Σ_rows ℓ·capacity ,
+
+an integer made of integers. This module evaluates the right side exactly: in int64 when a bound on all
+intermediate magnitudes proves that nothing can overflow, in Python integers otherwise. It trusts the
+validity of the weights (proved in docs/math.md §4) and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from kvbound.models.errors import CertificateError, OptionError
+from kvbound.models.pricing import Layout, cheapest_starts, start_price
+from kvbound.models.problem import Problem
+from kvbound.models.requests import IntArray
+from kvbound.models.weights import Weight, weight_from
+
+_INT64_SAFE = 1 << 62
+#: Most (request, start) pairs that the slow path in Python integers agrees to price.
+_SLOW_LIMIT = 20_000_000
+#: Most ticks a certificate may span; a million-step horizon is 4 million ticks.
+_MAX_TICKS = 400_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PriceTerm:
+    """Prices on the rows of one weight.
+
+    Parameters
+    ----------
+    kind, parameters
+        The weight (`kvbound.models.weights.weight_from`).
+    ticks
+        Ticks q ≥ 0 with a price, strictly ascending, shape (r,); the time is q / scale of the weight.
+    prices
+        Numerators ℓ ≥ 0, shape (r,).
+    """
+
+    kind: str
+    parameters: tuple[int, ...]
+    ticks: IntArray
+    prices: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("ticks", "prices"):
+            array = np.asarray(getattr(self, name))
+            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+                raise CertificateError(f"{name} of the {self.kind} prices must be a list of integers")
+            object.__setattr__(self, name, array.astype(np.int64))
+        if len(self.ticks) != len(self.prices):
+            raise CertificateError(f"{self.kind}: {len(self.ticks)} ticks but {len(self.prices)} prices")
+        if self.prices.size and self.prices.min() < 0:
+            raise CertificateError(f"{self.kind}: price {self.prices.min()} is negative")
+        if self.ticks.size:
+            if self.ticks[0] < 0 or (np.diff(self.ticks) <= 0).any():
+                raise CertificateError(f"{self.kind}: ticks must be ascending and not negative")
+            if self.ticks[-1] > _MAX_TICKS:
+                raise CertificateError(f"{self.kind}: tick {self.ticks[-1]} is off the grid (limit {_MAX_TICKS})")
+
+    def dense(self, length: int) -> IntArray:
+        """Prices at the ticks 0..length−1."""
+        full = np.zeros(length, np.int64)
+        full[self.ticks] = self.prices
+        return full
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Certificate:
+    """A lower bound on the optimum of one problem, with its proof.
+
+    Parameters
+    ----------
+    rule
+        `prices` (the formula above) or `volume` (recomputed from the volumes, docs/math.md §5.1).
+    method
+        What produced it; for people, not part of the proof.
+    fingerprint
+        `Problem.fingerprint()` of the problem.
+    denominator
+        D ≥ 1.
+    terms
+        The prices; empty for `volume`.
+    value
+        The claimed bound in steps, or None when nothing is claimed beyond what the prices prove.
+    """
+
+    rule: Literal["prices", "volume"]
+    method: str
+    fingerprint: str
+    denominator: int
+    terms: tuple[PriceTerm, ...]
+    value: int | None
+
+    def __post_init__(self) -> None:
+        if self.rule not in ("prices", "volume"):
+            raise CertificateError(f"unknown certificate rule {self.rule!r}; known: prices, volume")
+        if self.denominator < 1:
+            raise CertificateError(f"denominator is {self.denominator}; it must be at least 1")
+        if self.rule == "volume" and self.terms:
+            raise CertificateError("a volume certificate carries no prices")
+
+
+def verify(problem: Problem, certificate: Certificate) -> int:
+    """Return the bound that `certificate` proves for `problem`, in steps.
+
+    Raises
+    ------
+    CertificateError
+        It belongs to another problem, is malformed, or claims more than it proves.
+    """
+    if certificate.fingerprint != problem.fingerprint():
+        raise CertificateError(
+            f"the certificate is for another problem (fingerprint {certificate.fingerprint[:12]}…, {problem.name} has "
+            f"{problem.fingerprint()[:12]}…): lengths, arrivals, memory, batch and workers must all be the same"
+        )
+    proven = evaluate(problem, certificate)
+    if certificate.value is not None and certificate.value > proven:
+        raise CertificateError(f"the certificate claims {certificate.value}, its prices prove only {proven}")
+    return proven
+
+
+def certified(problem: Problem, certificate: Certificate) -> Certificate:
+    """Return the certificate claiming exactly what it proves."""
+    return replace(certificate, value=evaluate(problem, certificate))
+
+
+def evaluate(problem: Problem, certificate: Certificate) -> int:
+    """Return the bound ⌈L⌉ that the certificate's data prove, in steps."""
+    if problem.objective.name != "tel":
+        raise CertificateError(f"certificates bound TEL, not {problem.objective.name}")
+    if certificate.rule == "volume":
+        return volume_bound(problem)
+    scaled = scaled_value(problem, certificate)
+    # No schedule is faster than every request running at once, whatever the prices say.
+    return max(-(-scaled // certificate.denominator), int_sum(problem.requests.output))
+
+
+def scaled_value(problem: Problem, certificate: Certificate) -> int:
+    """Return D·L of a price certificate, an exact integer."""
+    weights, capacities = _weights(problem, certificate)
+    groups, count = np.unique(
+        np.stack((problem.requests.prompt, problem.requests.output, problem.requests.arrival)), axis=1, return_counts=True
+    )
+    prompt, output, arrival = (np.ascontiguousarray(row) for row in groups)
+    ticks = [int(term.ticks[-1]) if term.ticks.size else 0 for term in certificate.terms]
+    horizon = max((-(-t // w.scale) for t, w in zip(ticks, weights, strict=True)), default=0)
+    layout = Layout.build(prompt, output, problem.fleet.largest, weights, ticks) if weights else None
+    paid = sum(int_sum(term.prices) * cap for term, cap in zip(certificate.terms, capacities, strict=True))
+    if layout is None:
+        return certificate.denominator * int_sum(output * count) - paid
+    if _magnitude(certificate, layout, output, arrival, horizon) < _INT64_SAFE:
+        dense = [term.dense(t + 1) for term, t in zip(certificate.terms, ticks, strict=True)]
+        lam, the = layout.prefix(dense, np.int64)
+        cheapest, _ = cheapest_starts(layout, output, arrival, certificate.denominator, horizon, lam, the)
+        least = [int(v) for v in cheapest]
+    else:
+        least = _cheapest_in_python(certificate, layout, output, arrival, horizon)
+    return sum(v * int(c) for v, c in zip(least, count, strict=True)) - paid
+
+
+def volume_bound(problem: Problem) -> int:
+    """The volume bound (docs/math.md §5.1) for a pooled fleet, at least Σ o_j; in steps.
+
+    The i requests that complete first need the i smallest volumes at least: ΣM·C_(i) ≥ Σ_{q ≤ i} v_(q).
+    """
+    total = running = 0
+    for volume in np.sort(problem.requests.volume).tolist():
+        running += volume
+        total += running
+    value = -(-total // problem.fleet.pooled_memory) - int_sum(problem.requests.arrival)
+    return max(value, int_sum(problem.requests.output))
+
+
+def int_sum(array: IntArray) -> int:
+    """Sum as a Python integer: no overflow."""
+    return sum(array.tolist())
+
+
+def _weights(problem: Problem, certificate: Certificate) -> tuple[list[Weight], list[int]]:
+    """Return the weights of the terms and the pooled capacity of their rows (docs/math.md §4 and §6)."""
+    fleet = problem.fleet
+    weights, capacities = [], []
+    for term in certificate.terms:
+        try:
+            weight = weight_from(term.kind, term.parameters)
+            if term.kind == "memory":
+                capacity = fleet.pooled_memory
+            elif term.kind == "batch":
+                capacity = weight.capacity(fleet.largest, fleet.pooled_batch)
+            else:  # a weight that is valid for the largest memory is valid for every smaller one
+                capacity = len(fleet) * weight.capacity(fleet.largest, None)
+        except OptionError as error:
+            raise CertificateError(f"price term refused: {error}") from None
+        weights.append(weight)
+        capacities.append(capacity)
+    return weights, capacities
+
+
+def _magnitude(certificate: Certificate, layout: Layout, output: IntArray, arrival: IntArray, horizon: int) -> int:
+    """Upper bound on every intermediate absolute value of the int64 path, in Python integers."""
+    last_start = max(horizon, int(arrival.max()))
+    last_end = last_start + int(output.max())
+    total = certificate.denominator * (last_end + 1)
+    most_segments = int(np.diff(layout.ptr).max(initial=0))
+    value = int(np.abs(layout.a).max(initial=0))
+    slope = int(np.abs(layout.b).max(initial=0))
+    worst = 0
+    for term in certificate.terms:
+        scale = weight_from(term.kind, term.parameters).scale
+        prices = int_sum(term.prices)
+        top_tick = int(term.ticks[-1]) if term.ticks.size else 0
+        worst = max(worst, (value + slope * scale * last_end) * prices + slope * top_tick * prices, top_tick * prices)
+    return total + 2 * most_segments * worst
+
+
+def _cheapest_in_python(
+    certificate: Certificate, layout: Layout, output: IntArray, arrival: IntArray, horizon: int
+) -> list[int]:
+    pairs = sum(max(0, horizon - a) + 1 for a in arrival.tolist())
+    if pairs > _SLOW_LIMIT:
+        raise CertificateError(
+            f"the denominator {certificate.denominator} needs integers beyond 64 bits and {pairs} starts are too many for "
+            f"the slow exact path; write the certificate with a smaller denominator"
+        )
+    lam = [0] * int(layout.offsets[-1])
+    the = [0] * int(layout.offsets[-1])
+    for f, term in enumerate(certificate.terms):
+        begin, end = int(layout.offsets[f]), int(layout.offsets[f + 1])
+        price = dict(zip(term.ticks.tolist(), term.prices.tolist(), strict=True))
+        for i in range(begin + 1, end):
+            q = i - begin - 1
+            lam[i] = lam[i - 1] + price.get(q, 0)
+            the[i] = the[i - 1] + q * price.get(q, 0)
+    columns = [getattr(layout, name).tolist() for name in ("lo", "hi", "a", "b", "scale", "base", "ticks")]
+    ptr, formula = layout.ptr.tolist(), start_price.py_func
+    least = []
+    for j, (o, arrived) in enumerate(zip(output.tolist(), arrival.tolist(), strict=True)):
+        costs = (
+            certificate.denominator * (k + o - arrived) + formula(ptr[j], ptr[j + 1], k + o, *columns, lam, the)
+            for k in range(arrived, max(arrived, horizon) + 1)
+        )
+        least.append(min(costs))
+    return least

@@ -1,0 +1,42 @@
+"""Objectives: what one start costs, and whether every request has to be served.
+
+All formulations, price kernels and checkers take an objective through this interface, so that REWARD
+(docs/math.md §1) is one more class here and no second copy of anything elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol
+
+import numpy.typing as npt
+
+from kvbound.models.requests import IntArray, Requests
+
+
+class Objective(Protocol):
+    """A linear objective over starts, to be minimised."""
+
+    name: ClassVar[str]
+    #: True: exactly one start per request; False: at most one.
+    serve_all: ClassVar[bool]
+
+    def start_cost(self, requests: Requests, request: npt.ArrayLike, start: npt.ArrayLike) -> IntArray:
+        """Cost of starting `request` at step `start` (arrays broadcast together)."""
+        ...
+
+
+class TotalLatency:
+    """TEL = Σ_j (C_j − a_j), total end-to-end latency in steps; every request is served."""
+
+    name: ClassVar[str] = "tel"
+    serve_all: ClassVar[bool] = True
+
+    def start_cost(self, requests: Requests, request: npt.ArrayLike, start: npt.ArrayLike) -> IntArray:
+        """k + o_j − a_j."""
+        return start + requests.output[request] - requests.arrival[request]
+
+    def __repr__(self) -> str:
+        return "TEL"
+
+
+TEL = TotalLatency()

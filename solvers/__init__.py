@@ -1,0 +1,1 @@
+"""How a problem is answered: exact optima, lower bounds, scheduling policies."""
