@@ -18,7 +18,7 @@ from kvbound.models.schedule import Schedule
 
 
 @njit(cache=True)
-def _drop_completed(ends, peaks, count, now):  # type: ignore[no-untyped-def]
+def drop_completed(ends, peaks, count, now):  # type: ignore[no-untyped-def]
     """Remove the active requests that have completed by `now`; return how many stay."""
     gone = 0
     while gone < count and ends[gone] <= now:
@@ -31,7 +31,7 @@ def _drop_completed(ends, peaks, count, now):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _insert(ends, peaks, count, end, peak):  # type: ignore[no-untyped-def]
+def insert_active(ends, peaks, count, end, peak):  # type: ignore[no-untyped-def]
     """Insert an active request, keeping the completions sorted."""
     i = count
     while i > 0 and ends[i - 1] > end:
@@ -66,7 +66,7 @@ def _run(order, by_arrival, prompt, output, arrival, memory, caps, start, worker
             for g in range(workers):
                 if prompt[head] + output[head] > memory[g]:
                     continue
-                count[g] = _drop_completed(ends[g], peaks[g], count[g], now)
+                count[g] = drop_completed(ends[g], peaks[g], count[g], now)
                 k = earliest_start(prompt[head], output[head], memory[g], caps[g], now, ends[g], peaks[g], count[g])
                 if chosen < 0 or k < best:
                     best, chosen = k, g
@@ -79,8 +79,8 @@ def _run(order, by_arrival, prompt, output, arrival, memory, caps, start, worker
         now = best
         start[head] = best
         worker[head] = chosen
-        count[chosen] = _drop_completed(ends[chosen], peaks[chosen], count[chosen], now)
-        _insert(ends[chosen], peaks[chosen], count[chosen], best + output[head], prompt[head] + output[head])
+        count[chosen] = drop_completed(ends[chosen], peaks[chosen], count[chosen], now)
+        insert_active(ends[chosen], peaks[chosen], count[chosen], best + output[head], prompt[head] + output[head])
         count[chosen] += 1
 
 

@@ -1,0 +1,153 @@
+"""Simulated annealing over sequences: insert, swap and block moves, list-scheduled and checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from kvbound.checkers.schedule import require_valid
+from kvbound.models.problem import Problem
+from kvbound.models.requests import IntArray
+from kvbound.models.schedule import Schedule
+from kvbound.solvers.deadline import Deadline
+from kvbound.solvers.progress import Progress, ProgressCallback
+from kvbound.solvers.search.sequence import Checkpoints, Instance, decode, most_active, save_checkpoints
+
+_NO_LIMIT = np.int64(1) << 61
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Improvement:
+    """Outcome of a search.
+
+    Parameters
+    ----------
+    schedule, tel
+        The best schedule found, checked, and its TEL.
+    moves
+        Moves tried.
+    seconds
+        Wall time, in seconds.
+    """
+
+    schedule: Schedule
+    tel: int
+    moves: int
+    seconds: float
+
+
+@njit(cache=True)
+def _rounds(moves, reach, temperature, seed, sequence, tel, inst, points, rest, start, worker, best_sequence, best):  # type: ignore[no-untyped-def]
+    """Try `moves` moves at one temperature; change `sequence` in place; return (tel, best, accepted)."""
+    np.random.seed(seed)
+    n = len(sequence)
+    trial = sequence.copy()
+    accepted = 0
+    for _ in range(moves):
+        kind = np.random.random()
+        i = np.random.randint(n)
+        distance = 1 + int(np.random.exponential(reach))
+        j = i + distance if np.random.random() < 0.5 else i - distance
+        j = min(max(j, 0), n - 1)
+        if i == j:
+            continue
+        low, high = min(i, j), max(i, j)
+        if kind < 0.35:  # swap
+            trial[i], trial[j] = sequence[j], sequence[i]
+        else:  # insert a block of 1 to 3 requests
+            size = 1 if kind < 0.8 else 2 + np.random.randint(2)
+            size = min(size, high - low)
+            if i < j:  # the block at the left end moves to the right end
+                for x in range(low, high + 1 - size):
+                    trial[x] = sequence[x + size]
+                for x in range(size):
+                    trial[high + 1 - size + x] = sequence[low + x]
+            else:
+                for x in range(low + size, high + 1):
+                    trial[x] = sequence[x - size]
+                for x in range(size):
+                    trial[low + x] = sequence[high + 1 - size + x]
+        limit = tel
+        if temperature > 0:
+            limit += int(-temperature * math.log(1.0 - np.random.random()))
+        value = decode(trial, low, inst, points, len(points.now) - 1, limit, rest, start, worker)
+        if value >= 0:
+            sequence[low : high + 1] = trial[low : high + 1]
+            tel = value
+            accepted += 1
+            save_checkpoints(sequence, low, inst, points, start, worker)
+            if tel < best:
+                best = tel
+                best_sequence[:] = sequence
+        else:
+            trial[low : high + 1] = sequence[low : high + 1]
+    return tel, best, accepted
+
+
+def improve(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    deadline: Deadline,
+    seed: int,
+    moves: int | None = None,
+    target: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> Improvement:
+    """Search for a better schedule than `schedule`, from its order of starts.
+
+    Annealing restarts from the best sequence with a lower temperature each time. With `moves` and no time limit
+    the answer depends on `seed` only. Stops at `target` (a proven bound), at the deadline, or on Ctrl-C, always
+    with the best checked schedule.
+
+    Parameters
+    ----------
+    moves
+        Most moves to try, or None for as many as the deadline allows.
+    target
+        A lower bound on the optimum; meeting it ends the search.
+    """
+    best_schedule, best_tel = schedule, require_valid(problem, schedule)
+    if moves is None and deadline.seconds is None:
+        moves = 200_000
+    instance = Instance.of(problem)
+    sequence: IntArray = np.lexsort((problem.requests.output, schedule.start)).astype(np.int64)
+    points = Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem))
+    start, worker = np.zeros(problem.n, np.int64), np.zeros(problem.n, np.int64)
+    rest = int((problem.requests.output - problem.requests.arrival).sum())
+    spare = len(points.now) - 1
+    tel = int(decode(sequence, 0, instance, points, spare, _NO_LIMIT, rest, start, worker))
+    save_checkpoints(sequence, 0, instance, points, start, worker)
+    best_sequence, found, tried, stage = sequence.copy(), tel, 0, 0
+    rounds_per_descent, chunk = 40, max(50, min(4000, 400_000 // problem.n))
+    try:
+        while problem.n > 1 and not deadline.passed and (moves is None or tried < moves):
+            if target is not None and min(found, best_tel) <= target:
+                break
+            descent, step = divmod(stage, rounds_per_descent)
+            if step == 0 and descent:
+                sequence[:] = best_sequence
+                tel = int(decode(sequence, 0, instance, points, spare, _NO_LIMIT, rest, start, worker))
+                save_checkpoints(sequence, 0, instance, points, start, worker)
+            # Mean latency per request sets the scale; every other descent starts cooler.
+            hot = 0.5 * tel / problem.n / (1 + descent % 4)
+            temperature = hot * 0.85**step if step < rounds_per_descent - 3 else 0.0
+            reach = max(1.0, problem.n / (3 + step))
+            size = chunk if moves is None else min(chunk, moves - tried)
+            tel, found, _ = _rounds(size, reach, temperature, seed + stage, sequence, tel, instance, points, rest, start,
+                                    worker, best_sequence, found)
+            tried += size
+            stage += 1
+            if progress is not None:
+                progress(Progress("improving", deadline.elapsed, int(min(found, best_tel)), target))
+    except KeyboardInterrupt:
+        pass
+    if found < best_tel:
+        decode(best_sequence, 0, instance, Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem)),
+               0, _NO_LIMIT, rest, start, worker)
+        best_schedule = Schedule(start.copy(), worker.copy())
+        best_tel = require_valid(problem, best_schedule)
+    return Improvement(best_schedule, best_tel, tried, deadline.elapsed)
