@@ -45,15 +45,20 @@ def brute_force(
         for chosen in product(*choices):
             if all(fits(g, chosen, left) for g in workers):
                 after = tuple(left[j] - 1 if left[j] and chosen[j] != WAITING else left[j] for j in range(n))
-                best = min(best, cheapest(step + 1, after, chosen))
+                where = tuple(chosen[j] if after[j] else WAITING for j in range(n))
+                best = min(best, cheapest(step + 1, after, where))
         return cost + best
 
     def fits(g: int, chosen: tuple[int, ...], left: tuple[int, ...]) -> bool:
-        """Whether worker g can run the step: request j holds its prompt and one token per step run."""
+        """Whether worker g can run what is chosen to its end: s tokens and one more for each step run."""
         running = [j for j in range(n) if left[j] and chosen[j] == g]
-        held = sum(prompt[j] + (output[j] - left[j] + 1) for j in running)
-        cap = caps[g]
-        return held <= memory[g] and (cap is None or len(running) <= cap)
+        for ahead in range(max((left[j] for j in running), default=0)):
+            active = [j for j in running if left[j] > ahead]
+            held = sum(prompt[j] + (output[j] - left[j] + ahead + 1) for j in active)
+            cap = caps[g]
+            if held > memory[g] or (cap is not None and len(active) > cap):
+                return False
+        return True
 
     best = cheapest(0, tuple(output), (WAITING,) * n)
     assert best < float("inf"), "some request fits on no worker"
