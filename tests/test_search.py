@@ -36,18 +36,18 @@ def test_resuming_from_checkpoints_equals_decoding_from_the_start(seed: int) -> 
     points = Checkpoints.empty(n, len(problem.fleet), most_active(problem))
     spare = len(points.now) - 1
     start, worker = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    sequence = rng.permutation(n)
-    decode(sequence, 0, inst, points, spare, LIMIT, rest, start, worker)
+    sequence, delay = rng.permutation(n), rng.integers(0, 3, n)
+    decode(sequence, delay, 0, inst, points, spare, LIMIT, rest, start, worker)
     save_checkpoints(sequence, 0, inst, points, start, worker)
     for _ in range(10):
         first = int(rng.integers(0, n))
         sequence[first:] = rng.permutation(sequence[first:])
-        tel = decode(sequence, first, inst, points, spare, LIMIT, rest, start, worker)
+        tel = decode(sequence, delay, first, inst, points, spare, LIMIT, rest, start, worker)
         save_checkpoints(sequence, first, inst, points, start, worker)
         fresh = Checkpoints.empty(n, len(problem.fleet), most_active(problem))
         full, other = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        assert decode(sequence, 0, inst, fresh, spare, LIMIT, rest, full, other) == tel
-        assert decode(sequence, 0, inst, fresh, spare, tel - 1, rest, full, other) == -1
+        assert decode(sequence, delay, 0, inst, fresh, spare, LIMIT, rest, full, other) == tel
+        assert decode(sequence, delay, 0, inst, fresh, spare, tel - 1, rest, full, other) == -1
         assert start.tolist() == full.tolist()
         report = check(problem, Schedule(start.copy(), worker.copy()))
         assert report.objective == tel

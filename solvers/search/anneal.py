@@ -1,4 +1,4 @@
-"""Simulated annealing over sequences: insert, swap and block moves, list-scheduled and checked."""
+"""Simulated annealing over sequences: insert, swap, block and delay moves, list-scheduled and checked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Improvement:
 
 
 @njit(cache=True)
-def _rounds(moves, reach, temperature, seed, sequence, tel, inst, points, rest, start, worker, best_sequence, best):  # type: ignore[no-untyped-def]
+def _rounds(moves, reach, temperature, seed, sequence, delay, tel, inst, points, rest, start, worker, best_sequence, best_delay, best):  # type: ignore[no-untyped-def]
     """Try `moves` moves at one temperature; change `sequence` in place; return (tel, best, accepted)."""
     np.random.seed(seed)
     n = len(sequence)
@@ -49,13 +49,32 @@ def _rounds(moves, reach, temperature, seed, sequence, tel, inst, points, rest, 
     for _ in range(moves):
         kind = np.random.random()
         i = np.random.randint(n)
+        limit = tel
+        if temperature > 0:
+            limit += int(-temperature * math.log(1.0 - np.random.random()))
+        if kind < 0.08:  # delay one request, or no longer
+            j = sequence[i]
+            old = delay[j]
+            delay[j] = 0 if old > 0 and np.random.random() < 0.7 else 1 + int(np.random.exponential(4.0))
+            value = decode(trial, delay, i, inst, points, len(points.now) - 1, limit, rest, start, worker)
+            if value >= 0:
+                tel = value
+                accepted += 1
+                save_checkpoints(sequence, i, inst, points, start, worker)
+                if tel < best:
+                    best = tel
+                    best_sequence[:] = sequence
+                    best_delay[:] = delay
+            else:
+                delay[j] = old
+            continue
         distance = 1 + int(np.random.exponential(reach))
         j = i + distance if np.random.random() < 0.5 else i - distance
         j = min(max(j, 0), n - 1)
         if i == j:
             continue
         low, high = min(i, j), max(i, j)
-        if kind < 0.35:  # swap
+        if kind < 0.4:  # swap
             trial[i], trial[j] = sequence[j], sequence[i]
         else:  # insert a block of 1 to 3 requests
             size = 1 if kind < 0.8 else 2 + np.random.randint(2)
@@ -70,10 +89,7 @@ def _rounds(moves, reach, temperature, seed, sequence, tel, inst, points, rest, 
                     trial[x] = sequence[x - size]
                 for x in range(size):
                     trial[low + x] = sequence[high + 1 - size + x]
-        limit = tel
-        if temperature > 0:
-            limit += int(-temperature * math.log(1.0 - np.random.random()))
-        value = decode(trial, low, inst, points, len(points.now) - 1, limit, rest, start, worker)
+        value = decode(trial, delay, low, inst, points, len(points.now) - 1, limit, rest, start, worker)
         if value >= 0:
             sequence[low : high + 1] = trial[low : high + 1]
             tel = value
@@ -82,6 +98,7 @@ def _rounds(moves, reach, temperature, seed, sequence, tel, inst, points, rest, 
             if tel < best:
                 best = tel
                 best_sequence[:] = sequence
+                best_delay[:] = delay
         else:
             trial[low : high + 1] = sequence[low : high + 1]
     return tel, best, accepted
@@ -116,12 +133,12 @@ def improve(
     instance = Instance.of(problem)
     sequence: IntArray = np.lexsort((problem.requests.output, schedule.start)).astype(np.int64)
     points = Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem))
-    start, worker = np.zeros(problem.n, np.int64), np.zeros(problem.n, np.int64)
+    start, worker, delay = (np.zeros(problem.n, np.int64) for _ in range(3))
     rest = int((problem.requests.output - problem.requests.arrival).sum())
     spare = len(points.now) - 1
-    tel = int(decode(sequence, 0, instance, points, spare, _NO_LIMIT, rest, start, worker))
+    tel = int(decode(sequence, delay, 0, instance, points, spare, _NO_LIMIT, rest, start, worker))
     save_checkpoints(sequence, 0, instance, points, start, worker)
-    best_sequence, found, tried, stage = sequence.copy(), tel, 0, 0
+    best_sequence, best_delay, found, tried, stage = sequence.copy(), delay.copy(), tel, 0, 0
     rounds_per_descent, chunk = 40, max(50, min(4000, 400_000 // problem.n))
     try:
         while problem.n > 1 and not deadline.passed and (moves is None or tried < moves):
@@ -129,16 +146,16 @@ def improve(
                 break
             descent, step = divmod(stage, rounds_per_descent)
             if step == 0 and descent:
-                sequence[:] = best_sequence
-                tel = int(decode(sequence, 0, instance, points, spare, _NO_LIMIT, rest, start, worker))
+                sequence[:], delay[:] = best_sequence, best_delay
+                tel = int(decode(sequence, delay, 0, instance, points, spare, _NO_LIMIT, rest, start, worker))
                 save_checkpoints(sequence, 0, instance, points, start, worker)
             # Mean latency per request sets the scale; every other descent starts cooler.
             hot = 0.5 * tel / problem.n / (1 + descent % 4)
             temperature = hot * 0.85**step if step < rounds_per_descent - 3 else 0.0
             reach = max(1.0, problem.n / (3 + step))
             size = chunk if moves is None else min(chunk, moves - tried)
-            tel, found, _ = _rounds(size, reach, temperature, seed + stage, sequence, tel, instance, points, rest, start,
-                                    worker, best_sequence, found)
+            tel, found, _ = _rounds(size, reach, temperature, seed + stage, sequence, delay, tel, instance, points, rest,
+                                    start, worker, best_sequence, best_delay, found)
             tried += size
             stage += 1
             if progress is not None:
@@ -146,7 +163,7 @@ def improve(
     except KeyboardInterrupt:
         pass
     if found < best_tel:
-        decode(best_sequence, 0, instance, Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem)),
+        decode(best_sequence, best_delay, 0, instance, Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem)),
                0, _NO_LIMIT, rest, start, worker)
         best_schedule = Schedule(start.copy(), worker.copy())
         best_tel = require_valid(problem, best_schedule)

@@ -1,5 +1,7 @@
 """Decode a sequence into a schedule: each request starts as early as its future fits, never before its predecessor.
 
+A request may also carry a *delay*, steps that it waits after its predecessor's start in any case: a request that
+starts later holds less while others complete, so some optima are no plain list schedules (tiny 10/0 is one).
 Decoding resumes at a checkpoint before the first changed position and stops as soon as the objective must
 exceed a limit, so a move costs what it changes and not O(n).
 """
@@ -73,7 +75,7 @@ def most_active(problem: Problem) -> int:
 
 
 @njit(cache=True)
-def decode(sequence, first, inst, points, slot, limit, rest, start, worker):  # type: ignore[no-untyped-def]
+def decode(sequence, delay, first, inst, points, slot, limit, rest, start, worker):  # type: ignore[no-untyped-def]
     """Decode `sequence` from the checkpoint before position `first`; return its TEL, or -1 above `limit`.
 
     Positions before `first` must be those of the sequence that wrote the checkpoints. The state works in
@@ -91,8 +93,7 @@ def decode(sequence, first, inst, points, slot, limit, rest, start, worker):  # 
     for position in range(begin * points.stride, n):
         j = sequence[position]
         s, o = inst.prompt[j], inst.output[j]
-        if inst.arrival[j] > now:
-            now = inst.arrival[j]
+        now = max(now + delay[j], inst.arrival[j])
         best, chosen = np.int64(-1), -1
         for g in range(workers):
             if s + o > inst.memory[g]:
