@@ -68,7 +68,9 @@ def test_list_scheduling_equals_the_step_by_step_reference(problem: Problem, ran
     order = list(range(problem.n))
     random.shuffle(order)  # type: ignore[attr-defined]
     schedule, _ = schedule_in_order(problem, order)
-    assert list(zip(schedule.start.tolist(), schedule.worker.tolist(), strict=True)) == plain_list_schedule(problem, order)
+    assert list(zip(schedule.start.tolist(), schedule.worker.tolist(), strict=True)) == plain_list_schedule(
+        problem, order
+    )
 
 
 @settings(max_examples=100, deadline=None)
@@ -178,7 +180,7 @@ def test_exact_declines_with_its_reason() -> None:
 def test_unknown_policy_suggests_the_nearest() -> None:
     with pytest.raises(OptionError, match="did you mean 'sorted-f:swap'"):
         resolve(["sorted-f:swop"])
-    assert [p.name for p in resolve(["svf", "all"])][0] == "svf"
+    assert next(p.name for p in resolve(["svf", "all"])) == "svf"
     assert len(resolve(["all", "svf"])) == len(POLICIES)
 
 

@@ -73,7 +73,9 @@ def permutation(order: npt.ArrayLike, n: int, name: str) -> IntArray:
         array = raw.astype(np.int64)
         whole = raw.dtype.kind != "b" and raw.shape == array.shape and bool(np.all(raw == array))
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}: an order must be a sequence of request indices, got {type(order).__name__}") from None
+        raise InputError(
+            f"{name}: an order must be a sequence of request indices, got {type(order).__name__}"
+        ) from None
     if raw.ndim != 1 or not whole:
         raise InputError(f"{name}: an order must be a flat sequence of whole request indices 0..{n - 1}")
     outside = array[(array < 0) | (array >= n)]

@@ -63,7 +63,7 @@ class View:
 OrderRule = Callable[[View], "Sequence[int] | IntArray"]
 
 
-class Declined(Exception):  # noqa: N818 - not an error: a policy says that an instance is beyond it
+class Declined(Exception):
     """Raised by an order rule that will not handle an instance; the message gives the reason."""
 
 

@@ -40,7 +40,23 @@ class Improvement:
 
 
 @njit(cache=True)
-def _rounds(moves, reach, temperature, seed, sequence, delay, tel, inst, points, rest, start, worker, best_sequence, best_delay, best):  # type: ignore[no-untyped-def]
+def _rounds(
+    moves,
+    reach,
+    temperature,
+    seed,
+    sequence,
+    delay,
+    tel,
+    inst,
+    points,
+    rest,
+    start,
+    worker,
+    best_sequence,
+    best_delay,
+    best,
+):  # type: ignore[no-untyped-def]
     """Try `moves` moves at one temperature; change `sequence` in place; return (tel, best, accepted)."""
     np.random.seed(seed)
     n = len(sequence)
@@ -154,8 +170,23 @@ def improve(
             temperature = hot * 0.85**step if step < rounds_per_descent - 3 else 0.0
             reach = max(1.0, problem.n / (3 + step))
             size = chunk if moves is None else min(chunk, moves - tried)
-            tel, found, _ = _rounds(size, reach, temperature, seed + stage, sequence, delay, tel, instance, points, rest,
-                                    start, worker, best_sequence, best_delay, found)
+            tel, found, _ = _rounds(
+                size,
+                reach,
+                temperature,
+                seed + stage,
+                sequence,
+                delay,
+                tel,
+                instance,
+                points,
+                rest,
+                start,
+                worker,
+                best_sequence,
+                best_delay,
+                found,
+            )
             tried += size
             stage += 1
             if progress is not None:
@@ -163,8 +194,18 @@ def improve(
     except KeyboardInterrupt:
         pass
     if found < best_tel:
-        decode(best_sequence, best_delay, 0, instance, Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem)),
-               0, _NO_LIMIT, rest, start, worker)
+        decode(
+            best_sequence,
+            best_delay,
+            0,
+            instance,
+            Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem)),
+            0,
+            _NO_LIMIT,
+            rest,
+            start,
+            worker,
+        )
         best_schedule = Schedule(start.copy(), worker.copy())
         best_tel = require_valid(problem, best_schedule)
     return Improvement(best_schedule, best_tel, tried, deadline.elapsed)

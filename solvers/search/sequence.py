@@ -47,7 +47,7 @@ class Checkpoints(NamedTuple):
     stride: int
     now: IntArray
     tel: IntArray
-    count: IntArray
+    running: IntArray
     ends: IntArray
     peaks: IntArray
 
@@ -84,9 +84,9 @@ def decode(sequence, delay, first, inst, points, slot, limit, rest, start, worke
     n, workers = len(sequence), len(inst.memory)
     begin = first // points.stride
     now, tel = points.now[begin], points.tel[begin]
-    count, ends, peaks = points.count[slot], points.ends[slot], points.peaks[slot]
+    count, ends, peaks = points.running[slot], points.ends[slot], points.peaks[slot]
     for g in range(workers):
-        count[g] = points.count[begin, g]
+        count[g] = points.running[begin, g]
         for i in range(count[g]):
             ends[g, i] = points.ends[begin, g, i]
             peaks[g, i] = points.peaks[begin, g, i]
@@ -120,10 +120,10 @@ def save_checkpoints(sequence, first, inst, points, start, worker):  # type: ign
     n, workers = len(sequence), len(inst.memory)
     begin = first // points.stride
     for block in range(begin, (n - 1) // points.stride):
-        count, ends, peaks = points.count[block + 1], points.ends[block + 1], points.peaks[block + 1]
+        count, ends, peaks = points.running[block + 1], points.ends[block + 1], points.peaks[block + 1]
         now, tel = points.now[block], points.tel[block]
         for g in range(workers):
-            count[g] = points.count[block, g]
+            count[g] = points.running[block, g]
             for i in range(count[g]):
                 ends[g, i] = points.ends[block, g, i]
                 peaks[g, i] = points.peaks[block, g, i]
