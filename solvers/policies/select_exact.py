@@ -37,8 +37,8 @@ class ExactBudget:
         size = 8 * (most + 1) * (memory + 1) + (-(-n // 8)) * (most + 1) * (memory + 1)
         if work > self.operations or size > self.bytes:
             raise Declined(
-                f"exact batches need about {work:.1e} table updates (limit {self.operations:.0e}) and {size / 1e6:.0f} MB "
-                f"(limit {self.bytes / 1e6:.0f} MB) at n={n}, M={memory}; use sorted-f:swap or sorted-f:quantile"
+                f"exact batches need about {work:.1e} table updates (limit {self.operations:.0e}) and "
+                f"{size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB) at n={n}, M={memory}; use sorted-f:swap or sorted-f:quantile"
             )
 
 
@@ -50,7 +50,7 @@ def largest_batch(sorted_peak: IntArray, memory: int, cap: int | None) -> int:
 
 @njit(cache=True)
 def _table(peak, key, memory, most, least, taken):  # type: ignore[no-untyped-def]
-    """least[c, w]: smallest key of c requests with total peak ≤ w; bit i%8 of taken[i//8, c, w]: i is the last taken."""
+    """least[c, w]: smallest key of c requests with total peak ≤ w; bit i%8 of taken[i//8, c, w]: i was taken last."""
     least[:, :] = _INFINITE
     least[0, :] = 0
     for i in range(len(peak)):

@@ -40,11 +40,11 @@ class Improvement:
 
 
 @njit(cache=True)
-def _rounds(
+def _rounds(  # type: ignore[no-untyped-def]
     moves,
     reach,
     temperature,
-    seed,
+    rng,
     sequence,
     delay,
     tel,
@@ -56,22 +56,21 @@ def _rounds(
     best_sequence,
     best_delay,
     best,
-):  # type: ignore[no-untyped-def]
+):
     """Try `moves` moves at one temperature; change `sequence` in place; return (tel, best, accepted)."""
-    np.random.seed(seed)
     n = len(sequence)
     trial = sequence.copy()
     accepted = 0
     for _ in range(moves):
-        kind = np.random.random()
-        i = np.random.randint(n)
+        kind = rng.random()
+        i = int(rng.random() * n)
         limit = tel
         if temperature > 0:
-            limit += int(-temperature * math.log(1.0 - np.random.random()))
+            limit += int(-temperature * math.log(1.0 - rng.random()))
         if kind < 0.08:  # delay one request, or no longer
             j = sequence[i]
             old = delay[j]
-            delay[j] = 0 if old > 0 and np.random.random() < 0.7 else 1 + int(np.random.exponential(4.0))
+            delay[j] = 0 if old > 0 and rng.random() < 0.7 else 1 + int(rng.exponential(4.0))
             value = decode(trial, delay, i, inst, points, len(points.now) - 1, limit, rest, start, worker)
             if value >= 0:
                 tel = value
@@ -84,8 +83,8 @@ def _rounds(
             else:
                 delay[j] = old
             continue
-        distance = 1 + int(np.random.exponential(reach))
-        j = i + distance if np.random.random() < 0.5 else i - distance
+        distance = 1 + int(rng.exponential(reach))
+        j = i + distance if rng.random() < 0.5 else i - distance
         j = min(max(j, 0), n - 1)
         if i == j:
             continue
@@ -93,7 +92,7 @@ def _rounds(
         if kind < 0.4:  # swap
             trial[i], trial[j] = sequence[j], sequence[i]
         else:  # insert a block of 1 to 3 requests
-            size = 1 if kind < 0.8 else 2 + np.random.randint(2)
+            size = 1 if kind < 0.8 else 2 + int(rng.random() * 2)
             size = min(size, high - low)
             if i < j:  # the block at the left end moves to the right end
                 for x in range(low, high + 1 - size):
@@ -144,6 +143,7 @@ def improve(
         A lower bound on the optimum; meeting it ends the search.
     """
     best_schedule, best_tel = schedule, require_valid(problem, schedule)
+    rng = np.random.default_rng(seed)
     if moves is None and deadline.seconds is None:
         moves = 200_000
     instance = Instance.of(problem)
@@ -174,7 +174,7 @@ def improve(
                 size,
                 reach,
                 temperature,
-                seed + stage,
+                rng,
                 sequence,
                 delay,
                 tel,
