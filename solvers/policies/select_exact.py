@@ -38,7 +38,8 @@ class ExactBudget:
         if work > self.operations or size > self.bytes:
             raise Declined(
                 f"exact batches need about {work:.1e} table updates (limit {self.operations:.0e}) and "
-                f"{size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB) at n={n}, M={memory}; use sorted-f:swap or sorted-f:quantile"
+                f"{size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB) at n={n}, M={memory}; "
+                f"use sorted-f:swap or sorted-f:quantile"
             )
 
 
