@@ -1,0 +1,55 @@
+"""The `kvbound` command: registers the commands, which import what they need when they run."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from kvbound import __version__
+from kvbound.cli import bound, check, gap, generate, info, policies, schedule, solve, verify
+from kvbound.cli.guard import exit_code, guarded
+
+# Plain help: rich's takes 0.3 s to import and to draw, and the command should answer at once.
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"kvbound {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """How far from optimal is a scheduler for LLM requests under a KV-memory budget?
+
+    Exit codes: 0 fine, 1 a check failed, 2 bad input, 3 a bug in kvbound, 130 interrupted.
+    """
+
+
+for _command in (
+    gap.gap,
+    schedule.schedule,
+    check.check,
+    bound.bound,
+    verify.verify,
+    solve.solve,
+    generate.generate,
+    info.info,
+    policies.policies,
+):
+    app.command()(guarded(_command))
+
+
+def run() -> None:
+    """Entry point of the installed command."""
+    try:
+        app()
+    except (Exception, KeyboardInterrupt) as error:  # outside of any command; inside, `guarded` was faster
+        sys.exit(exit_code(error))

@@ -1,0 +1,304 @@
+"""The main job: policies and schedules of one problem against one lower bound.
+
+`compare` is `kvbound gap` without the command line. Every schedule in it has passed the checker and its TEL
+was recomputed in integers; the bound comes with who proved it and whether exact arithmetic verified it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kvbound.checkers import Certificate, Gap, Report, check, gap
+from kvbound.models.errors import OptionError
+from kvbound.models.fleet import Fleet
+from kvbound.models.problem import Problem
+from kvbound.models.requests import Requests
+from kvbound.models.schedule import Schedule
+from kvbound.solvers.deadline import Deadline
+from kvbound.solvers.policies import POLICIES, Policy, run_policy
+from kvbound.solvers.progress import Progress, ProgressCallback
+
+#: Bound that `compare` and `kvbound gap` use when none is named.
+DEFAULT_BOUND = "lagrangian"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One line of the table: a policy or a schedule of the user's.
+
+    Parameters
+    ----------
+    name
+        Policy name, or the file name of a schedule.
+    tel, mean_eel, makespan
+        TEL in steps, TEL / n, last completion; None when the policy declined or the schedule is invalid.
+    seconds
+        Time the policy took, or None for a schedule that was read.
+    schedule
+        The checked schedule, or None.
+    declined
+        Why the policy declined, or None.
+    report
+        What the checker found, for a schedule that was read; otherwise None.
+    """
+
+    name: str
+    tel: int | None
+    mean_eel: float | None
+    makespan: int | None
+    seconds: float | None
+    schedule: Schedule | None
+    declined: str | None = None
+    report: Report | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundStatement:
+    """A lower bound on the optimal TEL and what stands behind it.
+
+    Parameters
+    ----------
+    value
+        In steps, or None when the method found none.
+    method
+        Method that was asked for.
+    verified
+        True: a certificate was verified in exact integer arithmetic. False: the prover's claim.
+    seconds
+        Wall time.
+    proved_by
+        Who proved it, in words.
+    certificate
+        The proof, or None.
+    """
+
+    value: int | None
+    method: str
+    verified: bool
+    seconds: float
+    proved_by: str
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Rows against a bound.
+
+    Parameters
+    ----------
+    problem, rows, bound
+        What was compared (policies, then schedules of the user's); `bound` is None when none was asked for.
+    exact
+        The best schedule that the exact method found while proving its bound, or None.
+    notes
+        What a reader of the figures should know.
+    interrupted
+        Whether Ctrl-C ended the work early.
+    """
+
+    problem: Problem
+    rows: tuple[Row, ...]
+    bound: BoundStatement | None
+    exact: Row | None = None
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def best(self) -> Row | None:
+        """The row of least TEL, or None."""
+        rows = self.rows if self.exact is None else (*self.rows, self.exact)
+        return min((r for r in rows if r.tel is not None), key=lambda r: r.tel or 0, default=None)
+
+    def gap(self, row: Row) -> Gap | None:
+        """The gap statement of a row, or None when it has no TEL."""
+        if row.tel is None:
+            return None
+        if self.bound is None:
+            return gap(row.tel, None, verified=False, proved_by="nobody")
+        return gap(row.tel, self.bound.value, verified=self.bound.verified, proved_by=self.bound.proved_by)
+
+    def ratio(self, row: Row) -> float | None:
+        """TEL / bound of a row: at most this many times the optimum; None without both."""
+        statement = self.gap(row)
+        return None if statement is None else statement.ratio
+
+
+def compare(
+    problem: Problem,
+    policies: Sequence[str | Policy] = ("all",),
+    *,
+    schedules: Mapping[str, Schedule] | None = None,
+    bound: str | None = DEFAULT_BOUND,
+    time_limit: float | None = 60.0,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> Comparison:
+    """Run policies, check schedules, prove a bound and state every gap.
+
+    Parameters
+    ----------
+    problem
+        The problem.
+    policies
+        Names, `all`, or `Policy` objects (`custom_policy` makes one of your function).
+    schedules
+        Schedules of your own, by the name they get in the table. An invalid one is reported, not refused.
+    bound
+        A method of `kvbound.bound`, `exact` (`kvbound.solve`), or None for no bound.
+    time_limit
+        Seconds for the bound; None is no limit.
+    seed
+        Seed of policies and methods that draw random numbers.
+    threads
+        Threads of an exact solver; None leaves it to the solver's default.
+    progress
+        Called with `Progress` while it runs.
+
+    Raises
+    ------
+    OptionError
+        An unknown policy or bound method.
+    SolverError
+        A bound above a checked schedule: one of them is wrong.
+
+    Notes
+    -----
+    Ctrl-C during the bound keeps the rows and falls back to the volume bound, which takes no time.
+    """
+    require_method(bound)
+    chosen = _resolve(policies)
+    rows: list[Row] = []
+    own: list[Row] = []
+    exact: Row | None = None
+    notes: list[str] = []
+    clock = Deadline(time_limit)
+    interrupted = False
+    statement: BoundStatement | None = None
+    try:
+        for name, schedule in (schedules or {}).items():
+            own.append(judged_row(problem, name, schedule))
+        warm_up(chosen, progress)
+        for policy in chosen:
+            _tell(progress, f"policy {policy.name}", clock, rows)
+            rows.append(policy_row(problem, policy, seed))
+        if bound is not None:
+            least = min((row.tel for row in [*rows, *own] if row.tel is not None), default=None)
+            statement, found = prove_bound(
+                problem, bound, time_limit=time_limit, seed=seed, threads=threads, upper=least, progress=progress
+            )
+            if found is not None:
+                exact = judged_row(problem, "exact", found)
+    except KeyboardInterrupt:
+        interrupted = True
+        notes.append(f"interrupted after {clock.elapsed:.1f} s: what follows is what there was by then")
+        if statement is None and bound is not None:
+            statement, _ = prove_bound(problem, "volume", time_limit=None, seed=seed)
+            notes.append("the bound is the volume bound; a full run proves a better one")
+    return Comparison(problem, (*rows, *own), statement, exact, tuple(notes), interrupted)
+
+
+def warm_up(policies: Sequence[Policy], progress: ProgressCallback | None = None) -> None:
+    """Load (or, the first time after installation, compile) the kernels of built-in policies, so that the seconds
+    in the table are the policies' own."""
+    tiny = Problem(Requests(np.array([1, 2, 3]), np.array([2, 1, 2])), Fleet((8,)))
+    for policy in policies:
+        if POLICIES.get(policy.name) is policy:
+            _tell(progress, f"preparing {policy.name} (compiles once after installation)", Deadline(), ())
+            run_policy(tiny, policy)
+
+
+def policy_row(problem: Problem, policy: Policy, seed: int) -> Row:
+    """Run one policy."""
+    run = run_policy(problem, policy, seed=seed)
+    if run.schedule is None or run.tel is None:
+        return Row(run.name, None, None, None, run.seconds, None, declined=run.declined)
+    makespan = int(run.schedule.completion(problem.requests).max())
+    return Row(run.name, run.tel, run.tel / problem.n, makespan, run.seconds, run.schedule)
+
+
+def judged_row(problem: Problem, name: str, schedule: Schedule) -> Row:
+    """Check a schedule that came from elsewhere."""
+    report = check(problem, schedule)
+    if report.objective is None:
+        return Row(name, None, None, None, None, None, report=report)
+    makespan = int(schedule.completion(problem.requests).max())
+    return Row(name, report.objective, report.objective / problem.n, makespan, None, schedule, report=report)
+
+
+def require_method(method: str | None) -> None:
+    """Raise `OptionError` unless `method` is a bound method, `exact` or None."""
+    if method is None:
+        return
+    from kvbound.solvers.bounds import METHODS
+
+    known = (*METHODS, "exact")
+    if method not in known:
+        near = difflib.get_close_matches(method, known, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise OptionError(f"unknown bound method {method!r}: {hint}Known: {', '.join(known)}")
+
+
+def prove_bound(
+    problem: Problem,
+    method: str,
+    *,
+    time_limit: float | None,
+    seed: int,
+    threads: int | None = None,
+    upper: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> tuple[BoundStatement, Schedule | None]:
+    """Prove a lower bound with any method, `exact` included; return it with the exact method's schedule, if any."""
+    require_method(method)
+    if method == "exact":
+        return _exact_bound(problem, time_limit, seed, threads, progress)
+    from kvbound.solvers.bounds import bound as prove
+
+    result = prove(problem, method, deadline=Deadline(time_limit), seed=seed, upper=upper, progress=progress)
+    by = _evidence(result.method, result.certificate, result.verified)
+    return BoundStatement(result.value, method, result.verified, result.seconds, by, result.certificate), None
+
+
+def _exact_bound(
+    problem: Problem, time_limit: float | None, seed: int, threads: int | None, progress: ProgressCallback | None
+) -> tuple[BoundStatement, Schedule | None]:
+    from kvbound.solvers.exact import SolveConfig, solve
+
+    options: dict[str, Any] = {"time_limit": time_limit, "seed": seed}
+    if threads is not None:
+        options["threads"] = threads
+    result = solve(problem, config=SolveConfig(**options), progress=progress)
+    verified = result.certificate is not None
+    by = f"{result.proved_by} ({_evidence(result.method, result.certificate, verified)})"
+    statement = BoundStatement(result.bound, "exact", verified, result.seconds, by, result.certificate)
+    return statement, result.schedule
+
+
+def _evidence(method: str, certificate: Certificate | None, verified: bool) -> str:
+    if certificate is None or not verified:
+        return f"{method}: the solver's claim, no certificate"
+    if certificate.rule == "volume":
+        return f"{method}: recomputed from the volumes in exact integer arithmetic"
+    prices = sum(int((term.prices > 0).sum()) for term in certificate.terms)
+    return f"{method}: certificate of {prices} prices, verified in exact integer arithmetic"
+
+
+def _resolve(policies: Sequence[str | Policy]) -> list[Policy]:
+    from kvbound.custom import policies as by_name
+
+    chosen: list[Policy] = []
+    for item in policies:
+        found = [item] if isinstance(item, Policy) else by_name([item])
+        chosen += [policy for policy in found if policy.name not in {p.name for p in chosen}]
+    return chosen
+
+
+def _tell(progress: ProgressCallback | None, stage: str, clock: Deadline, rows: Sequence[Row]) -> None:
+    if progress is not None:
+        progress(Progress(stage, clock.elapsed, min((r.tel for r in rows if r.tel is not None), default=None), None))
