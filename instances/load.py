@@ -74,7 +74,7 @@ def load(
         KV tokens and batch size of each worker and their number. They replace what an instance file or a
         generator brings along (`workers` 1 and None mean: leave it); default memory of a trace: 16492.
     limit, offset
-        Take `limit` rows from row `offset` (from 0) on.
+        Take at most `limit` rows from row `offset` (from 0) on.
     step_seconds
         Length of a step: arrivals become ⌊seconds / step_seconds⌋, relative to the first row kept.
     drop_too_large
@@ -91,7 +91,7 @@ def load(
     raw = _generated(source) if is_generator(source) else _read(source)
     notes = list(raw.notes)
     fleet = _fleet(raw.fleet, memory, workers, batch, notes)
-    content = _pick(raw, limit, offset)
+    content = _pick(raw, limit, offset, notes)
     lines: IntArray | None = None
     if isinstance(content, Trace):
         requests = as_requests(content, _step(source, content, step_seconds, notes))
@@ -103,7 +103,7 @@ def load(
     requests, dropped = _fit(source, requests, lines, fleet, drop_too_large, notes)
     name = raw.name
     if limit is not None or offset:
-        name += f"[{offset}:{offset + (len(content) if limit is None else limit)}]"
+        name += f"[{offset}:{offset + len(content)}]"
     problem = Problem(requests, fleet, name=name, origin=raw.origin)
     return Loaded(problem, tuple(notes), dropped + raw.failed)
 
@@ -161,15 +161,13 @@ def _repeat(values: tuple, number: int) -> tuple:  # type: ignore[type-arg]  # o
     return values if len(values) == number else (values[0],) * number
 
 
-def _pick(raw: _Raw, limit: int | None, offset: int) -> Trace | Requests:
+def _pick(raw: _Raw, limit: int | None, offset: int, notes: list[str]) -> Trace | Requests:
     content, n = raw.content, len(raw.content)
     if offset >= n:
         raise InputError(f"{raw.name}: offset {offset} is beyond its {n} rows; use at most {n - 1}")
     if limit is not None and offset + limit > n:
-        raise InputError(
-            f"{raw.name}: limit {limit} is beyond its rows: there are {n - offset} from row {offset} on. "
-            f"Use a limit of at most {n - offset}, or none"
-        )
+        notes.append(f"limit {limit}: there are only {n - offset} requests from row {offset} on, all are taken")
+        limit = n - offset
     if offset == 0 and (limit is None or limit == n):
         return content
     index = np.arange(offset, n if limit is None else offset + limit)

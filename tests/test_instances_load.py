@@ -38,6 +38,12 @@ def test_offset_limit_and_steps_relative_to_the_first_row_kept(trace: str) -> No
     assert loaded.problem.fleet == Fleet((500, 500), (3, 3))
 
 
+def test_a_limit_beyond_the_rows_takes_what_is_there_and_says_so(trace: str) -> None:
+    loaded = load(trace, limit=3, offset=8, memory=500)
+    assert (loaded.problem.n, loaded.problem.name) == (2, "my trace[8:10]")
+    assert any("only 2 requests" in note for note in loaded.notes)
+
+
 def test_too_large_is_named_and_can_be_dropped(trace: str) -> None:
     with pytest.raises(InputError, match=r"line 9 has prompt 70 \+ output 8 = 78.*3 of 10.*--drop-too-large"):
         load(trace, memory=77)
@@ -52,8 +58,6 @@ def test_too_large_is_named_and_can_be_dropped(trace: str) -> None:
     ("options", "error", "message"),
     [
         ({"offset": 10}, InputError, "offset 10 is beyond its 10 rows"),
-        ({"limit": 11}, InputError, "limit 11 is beyond.*there are 10"),
-        ({"limit": 3, "offset": 8}, InputError, "there are 2 from row 8"),
         ({"limit": 0}, OptionError, "limit is 0"),
         ({"offset": -1}, OptionError, "offset is -1"),
         ({"step_seconds": 0}, OptionError, "step_seconds is 0"),
