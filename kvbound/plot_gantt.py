@@ -38,7 +38,8 @@ def draw_gantt(axes: Axes, problem: Problem, schedule: Schedule, name: str) -> N
     lanes = lanes[schedule.served[lanes]]
     many = len(lanes) > RIDGES
     scale = 0.92 * max(1.0, len(lanes) / _LANES) / float(peak.max())
-    shapes, waits = [], []
+    shapes: list[list[tuple[float, float]]] = []
+    waits: list[list[tuple[float, float]]] = []
     for rank, j in enumerate(lanes.tolist()):
         row = len(lanes) - 1 - rank  # the first start on top, every staircase standing on its lane
         start, end = int(schedule.start[j]), int(completion[j])

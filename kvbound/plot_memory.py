@@ -66,7 +66,7 @@ def draw_memory(axes: Axes, problem: Problem, schedule: Schedule) -> None:
     else:
         axes.spines["right"].set_visible(False)
     if 1 < len(fleet) <= LINES:
-        axes.legend(fontsize=8, frameon=False, ncols=len(fleet), loc="lower left")
+        axes.legend(fontsize=8, frameon=False, ncols=len(fleet), loc="upper left")
 
 
 def _use(problem: Problem, schedule: Schedule) -> float:
@@ -106,6 +106,8 @@ def _sum(axes: Axes, problem: Problem, schedule: Schedule) -> None:
 
 def _waiting(axes: Axes, problem: Problem, schedule: Schedule) -> None:
     """Requests that have arrived and not started, on an axis of its own."""
+    from matplotlib.ticker import MaxNLocator
+
     times = np.unique(np.concatenate((problem.requests.arrival, schedule.start)))
     arrived = np.searchsorted(np.sort(problem.requests.arrival), times, side="right")
     begun = np.searchsorted(np.sort(schedule.start), times, side="right")
@@ -113,4 +115,6 @@ def _waiting(axes: Axes, problem: Problem, schedule: Schedule) -> None:
     twin.step(times, arrived - begun, where="post", color="#555", linewidth=1.0, linestyle=(0, (4, 2)))
     twin.set_ylabel("requests waiting (dashed)", color="#555")
     twin.set_ylim(0, None)
+    twin.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    twin.yaxis.set_major_formatter("{x:,.0f}")
     twin.spines["top"].set_visible(False)

@@ -75,7 +75,8 @@ def takes_source(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the first parameter of `command`, a `SourceOptions`, by its fields as arguments and options."""
     hints = get_type_hints(SourceOptions, include_extras=True)
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-    positional, shared = [], []
+    positional: list[inspect.Parameter] = []
+    shared: list[inspect.Parameter] = []
     for field in fields(SourceOptions):
         default = inspect.Parameter.empty if field.default is MISSING else field.default
         parameter = inspect.Parameter(
