@@ -1,1 +1,7 @@
+"""Exact optima: one entry for every method, one configuration, one result (docs/exact.md)."""
 
+from kvbound.solvers.exact.config import SolveConfig
+from kvbound.solvers.exact.front import METHODS, export_model, solve
+from kvbound.solvers.exact.outcome import Result, SolutionStatus, Termination
+
+__all__ = ["METHODS", "Result", "SolutionStatus", "SolveConfig", "Termination", "export_model", "solve"]
