@@ -49,6 +49,8 @@ class PriceTerm:
     prices: IntArray
 
     def __post_init__(self) -> None:
+        parameters = tuple(int(p) if isinstance(p, np.integer) else p for p in self.parameters)
+        object.__setattr__(self, "parameters", parameters)
         for name in ("ticks", "prices"):
             array = np.asarray(getattr(self, name))
             if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -59,7 +61,7 @@ class PriceTerm:
         if self.prices.size and self.prices.min() < 0:
             raise CertificateError(f"{self.kind}: price {self.prices.min()} is negative")
         if self.ticks.size:
-            if self.ticks[0] < 0 or (np.diff(self.ticks) <= 0).any():
+            if self.ticks[0] < 0 or (self.ticks[1:] <= self.ticks[:-1]).any():  # differences might overflow
                 raise CertificateError(f"{self.kind}: ticks must be ascending and not negative")
             if self.ticks[-1] > _MAX_TICKS:
                 raise CertificateError(f"{self.kind}: tick {self.ticks[-1]} is off the grid (limit {_MAX_TICKS})")
@@ -101,6 +103,13 @@ class Certificate:
     def __post_init__(self) -> None:
         if self.rule not in ("prices", "volume"):
             raise CertificateError(f"unknown certificate rule {self.rule!r}; known: prices, volume")
+        for name in ("denominator", "value"):
+            number = getattr(self, name)
+            if name == "value" and number is None:
+                continue
+            if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+                raise CertificateError(f"{name} is {number!r}; it must be an integer")
+            object.__setattr__(self, name, int(number))  # NumPy integers would overflow
         if self.denominator < 1:
             raise CertificateError(f"denominator is {self.denominator}; it must be at least 1")
         if self.rule == "volume" and self.terms:
@@ -146,7 +155,9 @@ def scaled_value(problem: Problem, certificate: Certificate) -> int:
     """Return D·L of a price certificate, an exact integer."""
     weights, capacities = _weights(problem, certificate)
     groups, count = np.unique(
-        np.stack((problem.requests.prompt, problem.requests.output, problem.requests.arrival)), axis=1, return_counts=True
+        np.stack((problem.requests.prompt, problem.requests.output, problem.requests.arrival)),
+        axis=1,
+        return_counts=True,
     )
     prompt, output, arrival = (np.ascontiguousarray(row) for row in groups)
     ticks = [int(term.ticks[-1]) if term.ticks.size else 0 for term in certificate.terms]
@@ -226,8 +237,8 @@ def _cheapest_in_python(
     pairs = sum(max(0, horizon - a) + 1 for a in arrival.tolist())
     if pairs > _SLOW_LIMIT:
         raise CertificateError(
-            f"the denominator {certificate.denominator} needs integers beyond 64 bits and {pairs} starts are too many for "
-            f"the slow exact path; write the certificate with a smaller denominator"
+            f"the denominator {certificate.denominator} needs integers beyond 64 bits and {pairs} starts are too many "
+            f"for the slow exact path; write the certificate with a smaller denominator"
         )
     lam = [0] * int(layout.offsets[-1])
     the = [0] * int(layout.offsets[-1])

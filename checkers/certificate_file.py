@@ -42,12 +42,14 @@ def certificate_to_json(certificate: Certificate) -> str:
     terms = []
     for term in certificate.terms:
         keep = term.prices > 0
-        terms.append({
-            "kind": term.kind,
-            "parameters": list(term.parameters),
-            "ticks": term.ticks[keep].tolist(),
-            "prices": term.prices[keep].tolist(),
-        })
+        terms.append(
+            {
+                "kind": term.kind,
+                "parameters": list(term.parameters),
+                "ticks": term.ticks[keep].tolist(),
+                "prices": term.prices[keep].tolist(),
+            }
+        )
     document = {
         "format": "kvbound-certificate",
         "schema_version": 1,
@@ -68,9 +70,11 @@ def certificate_from_json(text: str, source: str) -> Certificate:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise CertificateError(f"{source}: {where}: {first['msg']}; expected a kvbound certificate, version 1") from None
+        message = f"{source}: {where}: {first['msg']}; expected a kvbound certificate, version 1"
+        raise CertificateError(message) from None
     terms = tuple(
-        PriceTerm(t.kind, tuple(t.parameters), np.array(t.ticks, np.int64), np.array(t.prices, np.int64)) for t in data.terms
+        PriceTerm(t.kind, tuple(t.parameters), np.array(t.ticks, np.int64), np.array(t.prices, np.int64))
+        for t in data.terms
     )
     return Certificate(data.rule, data.method, data.fingerprint, data.denominator, terms, data.value)
 

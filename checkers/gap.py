@@ -50,5 +50,7 @@ class Gap:
 def gap(tel: int, bound: int | None, *, verified: bool, proved_by: str) -> Gap:
     """State the gap; a bound above a checked schedule is a contradiction and raises `SolverError`."""
     if bound is not None and bound > tel:
-        raise SolverError(f"the bound {bound} ({proved_by}) lies above a checked schedule of {tel}: one of them is wrong")
+        raise SolverError(
+            f"the bound {bound} ({proved_by}) lies above a checked schedule of {tel}: one of them is wrong"
+        )
     return Gap(tel, bound, verified, proved_by)

@@ -37,7 +37,8 @@ def require_valid(problem: Problem, schedule: Schedule) -> int:
     """Return the objective of a schedule that keeps every rule; raise `ScheduleError` otherwise."""
     report = check(problem, schedule)
     if report.objective is None:
-        raise ScheduleError(f"{problem.name}: the schedule breaks {len(report.violations)} rule(s):\n{report.summary()}")
+        broken = len(report.violations)
+        raise ScheduleError(f"{problem.name}: the schedule breaks {broken} rule(s):\n{report.summary()}")
     return report.objective
 
 

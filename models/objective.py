@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from kvbound.models.requests import IntArray, Requests
@@ -33,7 +34,8 @@ class TotalLatency:
 
     def start_cost(self, requests: Requests, request: npt.ArrayLike, start: npt.ArrayLike) -> IntArray:
         """k + o_j − a_j."""
-        return start + requests.output[request] - requests.arrival[request]
+        j = np.asarray(request)
+        return np.asarray(start) + requests.output[j] - requests.arrival[j]
 
     def __repr__(self) -> str:
         return "TEL"

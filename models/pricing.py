@@ -20,6 +20,9 @@ from numba import njit, prange
 from kvbound.models.requests import IntArray
 from kvbound.models.weights import Segments, Weight
 
+#: Pairs (request, start) below which the kernel stays on one thread.
+_SERIAL_BELOW = 250_000
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
@@ -81,7 +84,9 @@ class Layout:
             offsets,
         )
 
-    def prefix(self, prices: Sequence[npt.NDArray[Any]], dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def prefix(
+        self, prices: Sequence[npt.NDArray[Any]], dtype: npt.DTypeLike
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return the flat prefix sums (Λ, Θ) of `prices[f][q]`, q = 0..ticks[f]; entry i is the sum over q < i."""
         lam = np.zeros(int(self.offsets[-1]), dtype)
         the = np.zeros(int(self.offsets[-1]), dtype)
@@ -106,21 +111,32 @@ def start_price(first, last, completion, lo, hi, a, b, scale, base, ticks, lam, 
     return total
 
 
+@njit(cache=True)
+def _cheapest_one(j, output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start):  # type: ignore[no-untyped-def]
+    best = value[j] * 0
+    best_start = -1
+    for k in range(arrival[j], max(arrival[j], horizon) + 1):
+        flat = unit * (k + output[j] - arrival[j])
+        if best_start >= 0 and flat >= best:
+            break  # prices are ≥ 0, so no later start can be cheaper
+        cost = flat + start_price(ptr[j], ptr[j + 1], k + output[j], lo, hi, a, b, scale, base, ticks, lam, the)
+        if best_start < 0 or cost < best:
+            best = cost
+            best_start = k
+    value[j] = best
+    start[j] = best_start
+
+
+@njit(cache=True)
+def _cheapest_serial(output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start):  # type: ignore[no-untyped-def]
+    for j in range(len(output)):
+        _cheapest_one(j, output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start)
+
+
 @njit(cache=True, parallel=True)
-def _cheapest(output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start):  # type: ignore[no-untyped-def]
+def _cheapest_parallel(output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start):  # type: ignore[no-untyped-def]
     for j in prange(len(output)):
-        best = value[j] * 0
-        best_start = np.int64(-1)
-        for k in range(arrival[j], max(arrival[j], horizon) + 1):
-            flat = unit * (k + output[j] - arrival[j])
-            if best_start >= 0 and flat >= best:
-                break  # prices are ≥ 0, so no later start can be cheaper
-            cost = flat + start_price(ptr[j], ptr[j + 1], k + output[j], lo, hi, a, b, scale, base, ticks, lam, the)
-            if best_start < 0 or cost < best:
-                best = cost
-                best_start = k
-        value[j] = best
-        start[j] = best_start
+        _cheapest_one(j, output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start)
 
 
 def cheapest_starts(
@@ -140,8 +156,26 @@ def cheapest_starts(
     """
     value = np.zeros(len(output), lam.dtype)
     start = np.zeros(len(output), np.int64)
-    _cheapest(output, arrival, lam.dtype.type(unit), horizon, layout.ptr, layout.lo, layout.hi, layout.a, layout.b,
-              layout.scale, layout.base, layout.ticks, lam, the, value, start)
+    # Waking threads costs up to milliseconds on a busy machine: below that much work one thread is faster.
+    kernel = _cheapest_serial if len(output) * horizon < _SERIAL_BELOW else _cheapest_parallel
+    kernel(
+        output,
+        arrival,
+        lam.dtype.type(unit),
+        horizon,
+        layout.ptr,
+        layout.lo,
+        layout.hi,
+        layout.a,
+        layout.b,
+        layout.scale,
+        layout.base,
+        layout.ticks,
+        lam,
+        the,
+        value,
+        start,
+    )
     return value, start
 
 
@@ -155,10 +189,32 @@ def _all_costs(j, output, arrival, unit, ptr, lo, hi, a, b, scale, base, ticks, 
 
 
 def start_costs(
-    layout: Layout, request: int, output: int, arrival: int, unit: Any, last: int, lam: npt.NDArray[Any], the: npt.NDArray[Any]
+    layout: Layout,
+    request: int,
+    output: int,
+    arrival: int,
+    unit: Any,
+    last: int,
+    lam: npt.NDArray[Any],
+    the: npt.NDArray[Any],
 ) -> npt.NDArray[Any]:
     """Return the cost of each start k = a_j..last of one request, shape (last − a_j + 1,), dtype of `lam`."""
     out = np.zeros(max(0, last - arrival + 1), lam.dtype)
-    _all_costs(request, output, arrival, lam.dtype.type(unit), layout.ptr, layout.lo, layout.hi, layout.a, layout.b,
-               layout.scale, layout.base, layout.ticks, lam, the, out)
+    _all_costs(
+        request,
+        output,
+        arrival,
+        lam.dtype.type(unit),
+        layout.ptr,
+        layout.lo,
+        layout.hi,
+        layout.a,
+        layout.b,
+        layout.scale,
+        layout.base,
+        layout.ticks,
+        lam,
+        the,
+        out,
+    )
     return out

@@ -37,8 +37,9 @@ class Problem:
         if large.size:
             j = int(large[0])
             raise InputError(
-                f"{self.name}: request {j} needs {peak[j]} tokens at its peak (prompt {self.requests.prompt[j]} + output "
-                f"{self.requests.output[j]}), but the memory is {self.fleet.largest}; {large.size} of {len(peak)} "
+                f"{self.name}: request {j} needs {peak[j]} tokens at its peak "
+                f"(prompt {self.requests.prompt[j]} + output {self.requests.output[j]}), "
+                f"but the memory is {self.fleet.largest}; {large.size} of {len(peak)} "
                 f"requests are too large. Raise --memory or drop them with --drop-too-large"
             )
 

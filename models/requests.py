@@ -76,7 +76,7 @@ class Requests:
 
     prompt: IntArray
     output: IntArray
-    arrival: IntArray = field(default=None)  # type: ignore[assignment]  # filled in __post_init__
+    arrival: IntArray = field(default=None)  # type: ignore[arg-type]  # filled in __post_init__
     predicted_low: IntArray | None = None
     predicted_high: IntArray | None = None
 

@@ -28,7 +28,7 @@ class Schedule:
     """
 
     start: IntArray
-    worker: IntArray = field(default=None)  # type: ignore[assignment]  # filled in __post_init__
+    worker: IntArray = field(default=None)  # type: ignore[arg-type]  # filled in __post_init__
 
     def __post_init__(self) -> None:
         start = integer_array(self.start, "start", UNSERVED, 2 * MAX_ARRIVAL)

@@ -11,9 +11,11 @@ Ticks: a weight with `scale` c is evaluated at times t = q/c, q integer, so that
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from kvbound.models.errors import OptionError
 from kvbound.models.requests import IntArray
@@ -130,8 +132,13 @@ class LevelsWeight:
             los.append(lo[keep])
             his.append(hi[keep])
         # The intervals of one request need not be nested, so "largest i" is resolved piece by piece.
-        return _largest_level(np.concatenate(rows), np.concatenate(los), np.concatenate(his),
-                              np.concatenate([np.full(len(r), i + 1) for i, r in enumerate(rows)]), len(prompt))
+        return _largest_level(
+            np.concatenate(rows),
+            np.concatenate(los),
+            np.concatenate(his),
+            np.concatenate([np.full(len(r), i + 1) for i, r in enumerate(rows)]),
+            len(prompt),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +173,7 @@ class LinearWeight:
         # u = (c·p + d)/c; u ≥ εM  <=>  d ≥ ⌈c·top·M/bottom⌉ − c·p; u > (1−ε)M likewise.
         linear_from = np.maximum(first, -((-c * top * memory) // bottom) - c * peak)
         full_from = np.maximum(first, (c * (bottom - top) * memory) // bottom + 1 - c * peak)
-        pieces: list[tuple[IntArray, IntArray, IntArray, IntArray, IntArray]] = []
+        pieces: list[tuple[IntArray, ...]] = []
         allowed = output >= delay
         zero = np.zeros_like(peak)
         _add(pieces, allowed, linear_from, np.minimum(full_from - 1, 0), c * peak, zero + 1)
@@ -175,7 +182,8 @@ class LinearWeight:
             if d * bottom >= c * top * memory:
                 break  # δ ≥ εM
             room = c * top * memory - d * bottom  # (εM − δ)·c·bottom
-            others = ((memory - peak) * c * bottom) // room
+            # More others than p/δ leave nothing, so the cap keeps the value 0 and others·d inside int64.
+            others = np.minimum(((memory - peak) * c * bottom) // room, c * peak // d + 1)
             value = np.where(others == 0, c * memory, np.maximum(0, c * peak - others * d))
             keep = allowed & ((c * peak - d) * bottom >= c * top * memory) & (value > 0)
             _add(pieces, keep, zero + d, zero + d, value, zero)
@@ -192,8 +200,8 @@ def weight_from(kind: str, parameters: tuple[int, ...]) -> Weight:
         ("linear", 3): LinearWeight,
     }
     family = families.get((kind, len(parameters)))
-    if family is None:
-        raise OptionError(f"unknown weight {kind!r} with {len(parameters)} parameters")
+    if family is None or not all(type(p) is int for p in parameters):
+        raise OptionError(f"unknown weight {kind!r} with the parameters {parameters!r}")
     return family(*parameters)
 
 
@@ -201,7 +209,14 @@ def _single(lo: IntArray, hi: IntArray, a: IntArray, b: IntArray) -> Segments:
     return Segments(np.arange(len(lo) + 1, dtype=np.int64), lo, hi, a, b)
 
 
-def _add(pieces: list[tuple[IntArray, ...]], mask: np.ndarray, lo: IntArray, hi: IntArray, a: IntArray, b: IntArray) -> None:
+def _add(
+    pieces: list[tuple[IntArray, ...]],
+    mask: npt.NDArray[np.bool_],
+    lo: IntArray,
+    hi: IntArray,
+    a: IntArray,
+    b: IntArray,
+) -> None:
     keep = np.flatnonzero(mask & (lo <= hi))
     pieces.append((keep, lo[keep], hi[keep], a[keep], b[keep]))
 
@@ -223,7 +238,7 @@ def _largest_level(rows: IntArray, lo: IntArray, hi: IntArray, level: IntArray, 
             out.append((j, int(lo[mine[0]]), int(hi[mine[0]]), int(level[mine[0]])))
             continue
         cuts = sorted({int(x) for x in lo[mine]} | {int(x) + 1 for x in hi[mine]})
-        for left, right in zip(cuts, cuts[1:], strict=False):
+        for left, right in pairwise(cuts):
             value = max((int(level[q]) for q in mine if lo[q] <= left and right - 1 <= hi[q]), default=0)
             if value:
                 out.append((j, left, right - 1, value))
