@@ -75,6 +75,8 @@ class BoundStatement:
         Who proved it, in words.
     certificate
         The proof, or None.
+    termination
+        Why the exact method stopped (`kvbound.solvers.exact.Termination`); None for other methods.
     """
 
     value: int | None
@@ -83,6 +85,7 @@ class BoundStatement:
     seconds: float
     proved_by: str
     certificate: Certificate | None = None
+    termination: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,6 +197,9 @@ def compare(
             )
             if found is not None:
                 exact = judged_row(problem, "exact", found)
+            interrupted = statement.termination == "interrupted"
+            if statement.termination not in (None, "optimal"):
+                notes.append(f"the exact search stopped early: {statement.termination}")
     except KeyboardInterrupt:
         interrupted = True
         notes.append(f"interrupted after {clock.elapsed:.1f} s: what follows is what there was by then")
@@ -204,13 +210,12 @@ def compare(
 
 
 def warm_up(policies: Sequence[Policy], progress: ProgressCallback | None = None) -> None:
-    """Load (or, the first time after installation, compile) the kernels of built-in policies, so that the seconds
-    in the table are the policies' own."""
+    """Load the kernels (or compile them, once after installation), so that seconds are the policies' own."""
     tiny = Problem(Requests(np.array([1, 2, 3]), np.array([2, 1, 2])), Fleet((8,)))
-    for policy in policies:
-        if POLICIES.get(policy.name) is policy:
-            _tell(progress, f"preparing {policy.name} (compiles once after installation)", Deadline(), ())
-            run_policy(tiny, policy)
+    built_in = [policy for policy in policies if POLICIES.get(policy.name) is policy]
+    for policy in built_in or [POLICIES["fcfs"]]:  # a user's rule is never called twice
+        _tell(progress, f"preparing {policy.name} (compiles once after installation)", Deadline(), ())
+        run_policy(tiny, policy)
 
 
 def policy_row(problem: Problem, policy: Policy, seed: int) -> Row:
@@ -276,8 +281,8 @@ def _exact_bound(
     result = solve(problem, config=SolveConfig(**options), progress=progress)
     verified = result.certificate is not None
     by = f"{result.proved_by} ({_evidence(result.method, result.certificate, verified)})"
-    statement = BoundStatement(result.bound, "exact", verified, result.seconds, by, result.certificate)
-    return statement, result.schedule
+    why = result.termination.value
+    return BoundStatement(result.bound, "exact", verified, result.seconds, by, result.certificate, why), result.schedule
 
 
 def _evidence(method: str, certificate: Certificate | None, verified: bool) -> str:

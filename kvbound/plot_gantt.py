@@ -45,6 +45,7 @@ def draw_gantt(axes: Axes, problem: Problem, schedule: Schedule, name: str) -> N
         start, end = int(schedule.start[j]), int(completion[j])
         low, high = float(requests.prompt[j] + 1) * scale, float(peak[j]) * scale
         # Step t is drawn as [t−1, t]; the straight edge over many steps is the staircase seen from afar.
+        top: list[tuple[float, float]]
         if many:
             top = [(start, row + 1), (end, row + 1)]
         elif len(lanes) <= _LANES and end <= 4000:

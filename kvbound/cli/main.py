@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from typing import Annotated
 
@@ -49,6 +51,12 @@ for _command in (
 
 def run() -> None:
     """Entry point of the installed command."""
+    for name in ("stdout", "stderr"):  # closed by the caller (`>&-`): Python then has None there
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Σ gets "?", not a failure
     try:
         app()
     except (Exception, KeyboardInterrupt) as error:  # outside of any command; inside, `guarded` was faster

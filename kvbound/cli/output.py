@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Iterable, Sequence
@@ -24,16 +25,23 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Print a table; as wide as it needs to be when stdout is not a terminal."""
+    """Print a table; coloured and cut to the window on a terminal, plain and as wide as it is otherwise."""
     from rich.console import Console
 
+    # Drawn into a string: rich ends the process by itself when a pipe closes, and pads lines with blanks.
+    terminal = sys.stdout.isatty()
+    width = None if terminal else 160
     # Names hold brackets and colons (`trace[0:200]`, `tiny:n=8`), which rich would take for markup and emoji.
-    width = None if sys.stdout.isatty() else 160
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
-    if table.title:  # above the table, where a long one is not folded to the table's width
-        console.print(table.title, style="bold", soft_wrap=True)
-        table.title = None
-    console.print(table)
+    console = Console(
+        file=io.StringIO(), force_terminal=terminal, width=width, markup=False, emoji=False, highlight=False
+    )
+    with console.capture() as drawn:
+        if table.title:  # above the table, where a long one is not folded to the table's width
+            console.print(table.title, style="bold", soft_wrap=True)
+            table.title = None
+        console.print(table)
+    text = drawn.get()
+    sys.stdout.write(text if terminal else "\n".join(line.rstrip() for line in text.split("\n")))
 
 
 def print_lines(lines: Iterable[str]) -> None:
