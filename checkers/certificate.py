@@ -49,8 +49,7 @@ class PriceTerm:
     prices: IntArray
 
     def __post_init__(self) -> None:
-        parameters = tuple(int(p) if isinstance(p, np.integer) else p for p in self.parameters)
-        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "parameters", tuple(_plain(p) for p in self.parameters))
         for name in ("ticks", "prices"):
             array = np.asarray(getattr(self, name))
             if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
@@ -192,6 +191,10 @@ def volume_bound(problem: Problem) -> int:
 def int_sum(array: IntArray) -> int:
     """Sum as a Python integer: no overflow."""
     return sum(array.tolist())
+
+
+def _plain(value: object) -> object:
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def _weights(problem: Problem, certificate: Certificate) -> tuple[list[Weight], list[int]]:

@@ -142,7 +142,7 @@ def plain_value(problem: Problem, cert: Certificate) -> Fraction:
 def test_no_certificate_is_above_the_optimum() -> None:
     rng = np.random.default_rng(11)
     bounds = []
-    for _ in range(150):
+    for _ in range(90):
         problem = random_problem(rng)
         rows = list(
             zip(
@@ -162,8 +162,8 @@ def test_no_certificate_is_above_the_optimum() -> None:
             assert bound <= best
             bounds.append((bound, best, int(problem.requests.output.sum())))
     # The comparison can fail: many of these bounds say more than Σ o_j, and some meet the optimum exactly.
-    assert sum(low < bound for bound, _, low in bounds) > 80
-    assert sum(low < bound == best for bound, best, low in bounds) > 10
+    assert sum(low < bound for bound, _, low in bounds) > 50
+    assert sum(low < bound == best for bound, best, low in bounds) > 6
 
 
 def test_the_value_equals_the_formula_in_fractions() -> None:
