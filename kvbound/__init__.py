@@ -4,12 +4,12 @@ Everything a user needs is here; what is not listed in ``__all__`` is private. N
 use, so ``import kvbound`` is instant whatever solvers are installed.
 
 =====================  ==================================================================================
-Problem data           `Requests`, `Fleet`, `Problem`, `Schedule`, `load`, `Loaded`, `write_instance`,
-                       `read_schedule`, `write_schedule`
-Truth                  `check`, `Report`, `Violation`, `verify`, `Certificate`, `read_certificate`,
-                       `write_certificate`, `Gap`, `gap`
-Answers                `compare`, `Comparison`, `POLICIES`, `run_policy`, `custom_policy`, `View`, `bound`,
-                       `BoundResult`, `solve`, `SolveConfig`, `Deadline`
+Problem data           `Requests`, `Fleet`, `Problem`, `Schedule`, `load`, `write_instance`, `read_schedule`,
+                       `write_schedule`
+Truth                  `check`, `Report`, `verify`, `Certificate`, `read_certificate`, `write_certificate`,
+                       `Gap`, `gap`
+Answers                `compare`, `Comparison`, `POLICIES`, `run_policy`, `custom_policy`, `bound`, `solve`,
+                       `SolveConfig`, `Deadline`
 Pictures               `plot_comparison`, `plot_schedule`
 Errors                 `KvboundError` and its branches `InputError`, `OptionError`
 =====================  ==================================================================================
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from kvbound.checkers import Certificate as Certificate
     from kvbound.checkers import Gap as Gap
     from kvbound.checkers import Report as Report
-    from kvbound.checkers import Violation as Violation
     from kvbound.checkers import check as check
     from kvbound.checkers import gap as gap
     from kvbound.checkers import verify as verify
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from kvbound.comparison import Comparison as Comparison
     from kvbound.comparison import compare as compare
     from kvbound.files import write_certificate as write_certificate
-    from kvbound.instances import Loaded as Loaded
     from kvbound.instances import load as load
     from kvbound.instances import read_schedule as read_schedule
     from kvbound.instances import write_instance as write_instance
@@ -46,13 +44,11 @@ if TYPE_CHECKING:
     from kvbound.models import Schedule as Schedule
     from kvbound.plot import plot_comparison as plot_comparison
     from kvbound.plot import plot_schedule as plot_schedule
-    from kvbound.solvers.bounds import BoundResult as BoundResult
     from kvbound.solvers.bounds import bound as bound
     from kvbound.solvers.deadline import Deadline as Deadline
     from kvbound.solvers.exact import SolveConfig as SolveConfig
     from kvbound.solvers.exact import solve as solve
     from kvbound.solvers.policies import POLICIES as POLICIES
-    from kvbound.solvers.policies import View as View
     from kvbound.solvers.policies import custom_policy as custom_policy
     from kvbound.solvers.policies import run_policy as run_policy
 
@@ -60,19 +56,19 @@ __version__ = "0.1.0"
 
 #: Public name -> module that defines it.
 _HOME = {
-    **dict.fromkeys(("Certificate", "Gap", "Report", "Violation", "check", "gap", "verify"), "kvbound.checkers"),
+    **dict.fromkeys(("Certificate", "Gap", "Report", "check", "gap", "verify"), "kvbound.checkers"),
     "read_certificate": "kvbound.checkers.certificate_file",
     "write_certificate": "kvbound.files",
     **dict.fromkeys(("Comparison", "compare"), "kvbound.comparison"),
-    **dict.fromkeys(("Loaded", "load", "read_schedule", "write_instance", "write_schedule"), "kvbound.instances"),
+    **dict.fromkeys(("load", "read_schedule", "write_instance", "write_schedule"), "kvbound.instances"),
     **dict.fromkeys(
         ("Fleet", "InputError", "KvboundError", "OptionError", "Problem", "Requests", "Schedule"), "kvbound.models"
     ),
     **dict.fromkeys(("plot_comparison", "plot_schedule"), "kvbound.plot"),
-    **dict.fromkeys(("BoundResult", "bound"), "kvbound.solvers.bounds"),
+    "bound": "kvbound.solvers.bounds",
     "Deadline": "kvbound.solvers.deadline",
     **dict.fromkeys(("SolveConfig", "solve"), "kvbound.solvers.exact"),
-    **dict.fromkeys(("POLICIES", "View", "custom_policy", "run_policy"), "kvbound.solvers.policies"),
+    **dict.fromkeys(("POLICIES", "custom_policy", "run_policy"), "kvbound.solvers.policies"),
 }
 
 __all__ = sorted(_HOME)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -191,9 +190,15 @@ def compare(
             _tell(progress, f"policy {policy.name}", clock, rows)
             rows.append(policy_row(problem, policy, seed))
         if bound is not None:
-            least = min((row.tel for row in [*rows, *own] if row.tel is not None), default=None)
+            done = Comparison(problem, (*rows, *own), None)
             statement, found = prove_bound(
-                problem, bound, time_limit=time_limit, seed=seed, threads=threads, upper=least, progress=progress
+                problem,
+                bound,
+                time_limit=time_limit,
+                seed=seed,
+                threads=threads,
+                incumbent=done.best,
+                progress=progress,
             )
             if found is not None:
                 exact = judged_row(problem, "exact", found)
@@ -256,29 +261,37 @@ def prove_bound(
     time_limit: float | None,
     seed: int,
     threads: int | None = None,
-    upper: int | None = None,
+    incumbent: Row | None = None,
     progress: ProgressCallback | None = None,
 ) -> tuple[BoundStatement, Schedule | None]:
-    """Prove a lower bound with any method, `exact` included; return it with the exact method's schedule, if any."""
+    """Prove a lower bound with any method, `exact` included; return it with the exact method's schedule, if any.
+
+    `incumbent` is the best row so far: its TEL steers dual methods, its schedule starts the exact search.
+    """
     require_method(method)
     if method == "exact":
-        return _exact_bound(problem, time_limit, seed, threads, progress)
+        return _exact_bound(problem, time_limit, seed, threads, incumbent, progress)
     from kvbound.solvers.bounds import bound as prove
 
+    upper = None if incumbent is None else incumbent.tel
     result = prove(problem, method, deadline=Deadline(time_limit), seed=seed, upper=upper, progress=progress)
     by = _evidence(result.method, result.certificate, result.verified)
     return BoundStatement(result.value, method, result.verified, result.seconds, by, result.certificate), None
 
 
 def _exact_bound(
-    problem: Problem, time_limit: float | None, seed: int, threads: int | None, progress: ProgressCallback | None
+    problem: Problem,
+    time_limit: float | None,
+    seed: int,
+    threads: int | None,
+    incumbent: Row | None,
+    progress: ProgressCallback | None,
 ) -> tuple[BoundStatement, Schedule | None]:
     from kvbound.solvers.exact import SolveConfig, solve
 
-    options: dict[str, Any] = {"time_limit": time_limit, "seed": seed}
-    if threads is not None:
-        options["threads"] = threads
-    result = solve(problem, config=SolveConfig(**options), progress=progress)
+    config = SolveConfig(time_limit=time_limit, threads=threads, seed=seed)
+    start = None if incumbent is None else incumbent.schedule
+    result = solve(problem, config=config, progress=progress, incumbent=start)
     verified = result.certificate is not None
     by = f"{result.proved_by} ({_evidence(result.method, result.certificate, verified)})"
     why = result.termination.value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Up to this many requests the memory is shown request by request, stacked.
 STACKED = 80
+#: Up to this makespan single steps are drawn.
+STAIRS = 4000
 #: Up to this many workers each gets a line; beyond, the sum is shown.
 LINES = 4
 
@@ -80,19 +82,22 @@ def _stack(axes: Axes, problem: Problem, schedule: Schedule) -> None:
 
     requests = problem.requests
     start, completion = schedule.start, schedule.completion(requests)
-    edges = np.unique(np.concatenate((np.arange(0, completion.max() + 1), completion)))
-    if len(edges) > 4000:  # long outputs: usage is linear between these
-        edges = np.unique(np.concatenate((start, start + 1, completion, completion - 1)))
-    base = np.zeros(len(edges))
-    # The value at edges[i] holds for the step that ends there; "post" draws it to the right, so shift by one.
+    stairs = completion.max() <= STAIRS
+    if stairs:
+        step = np.arange(1, completion.max() + 2)
+    else:  # between these steps every band has straight edges
+        step = np.unique(np.concatenate((start + 1, completion, completion + 1)))
+    # A step t is the time from t − 1 to t: "post" draws its value to the right of t − 1.
+    at = step - 1 if stairs else step
+    drawn: Literal["post"] | None = "post" if stairs else None
+    colour = requests.output / np.quantile(requests.output, 0.98)
+    base = np.zeros(len(step))
     for j in np.lexsort((completion, start)).tolist():
-        step = edges + 1
         active = (step > start[j]) & (step <= completion[j])
         top = base + np.where(active, requests.prompt[j] + step - start[j], 0)
-        axes.fill_between(
-            edges, base, top, where=active | np.roll(active, 1), step="post", linewidth=0.3, edgecolor="white",
-            facecolor=colormaps["viridis"](requests.output[j] / np.quantile(requests.output, 0.98)),
-        )  # fmt: skip
+        shown = active | np.roll(active, 1) if stairs else active
+        look = {"facecolor": colormaps["viridis"](colour[j]), "edgecolor": "white", "linewidth": 0.3}
+        axes.fill_between(at, base, top, where=shown, step=drawn, **look)
         base = top
 
 

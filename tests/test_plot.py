@@ -55,11 +55,9 @@ def test_every_format(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "options"),
     [
-        ("jaillet:seed=0", {}),
-        ("mix:n=150,seed=0,arrivals=poisson,rate=0.1", {"batch": 20}),
-        ("mix:n=400,seed=0", {"workers": 3}),
-        ("mix:n=400,seed=0", {"workers": 8}),
         ("tiny:n=1,seed=0", {}),
+        ("mix:n=170,seed=0,arrivals=poisson,rate=0.1", {"batch": 20, "workers": 3}),
+        ("mix:n=90,seed=0", {"workers": 8}),
     ],
 )
 def test_every_kind_of_instance(source: str, options: dict[str, int], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from kvbound import __version__
-from kvbound.cli import bound, check, gap, generate, info, policies, schedule, solve, verify
+from kvbound.cli import bound, check, gap, generate, info, policies, schedule, solve, sources, verify
 from kvbound.cli.guard import exit_code, guarded
 
 # Plain help: rich's takes 0.3 s to import and to draw, and the command should answer at once.
@@ -45,6 +45,7 @@ for _command in (
     generate.generate,
     info.info,
     policies.policies,
+    sources.sources,
 ):
     app.command()(guarded(_command))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def solve(
     options: SourceOptions,
     method: Annotated[
-        str, typer.Option("--method", metavar="METHOD", help="auto, cp-sat, end-event, highs, pyomo, …")
+        str, typer.Option("--method", metavar="METHOD", help="auto, search, cp-sat, end-event, highs or pyomo.")
     ] = "auto",
     time_limit: TimeLimit = 60.0,
     threads: Threads = None,
@@ -32,22 +32,21 @@ def solve(
     from kvbound.cli.progress import reporting
     from kvbound.files import require_writable
     from kvbound.instances import write_schedule
-    from kvbound.solvers.exact import SolveConfig
+    from kvbound.solvers.exact import SolveConfig, export_model
     from kvbound.solvers.exact import solve as run
 
     require_writable(output, export)
     loaded = options.load()
     if export is not None:
         export_model(loaded.problem, export)
-        print_lines([f"model written to {export}"] if not options.json else [])
         if options.json:
             print_json({"instance": instance_json(loaded), "file": str(export), "notes": list(loaded.notes)})
+        else:
+            print_lines([f"model written to {export}", *notes(loaded.notes)])
         return
-    settings: dict[str, Any] = {"time_limit": time_limit, "seed": options.seed}
-    if threads is not None:
-        settings["threads"] = threads
+    config = SolveConfig(time_limit=time_limit, threads=threads, seed=options.seed)
     with reporting(f"solve {method}") as progress:
-        result = run(loaded.problem, method=method, config=SolveConfig(**settings), progress=progress)
+        result = run(loaded.problem, method=method, config=config, progress=progress)
     if output is not None and result.schedule is not None:
         write_schedule(output, loaded.problem, result.schedule, policy=result.method)
     if options.json:
@@ -59,13 +58,6 @@ def solve(
             print_lines([f"schedule written to {output}" if done else f"no schedule found, {output} not written"])
     if "interrupt" in _word(result.termination):
         raise typer.Exit(INTERRUPTED)
-
-
-def export_model(problem: Any, path: Path) -> None:
-    """Write the time-indexed model for another solver."""
-    from kvbound.solvers.exact import export_model as write
-
-    write(problem, path)
 
 
 def result_json(result: Result) -> dict[str, Any]:
@@ -88,8 +80,9 @@ def result_json(result: Result) -> dict[str, Any]:
 
 def result_lines(result: Result, n: int) -> list[str]:
     """The answer for people."""
-    head = f"{_word(result.status)} ({_word(result.termination)}) after {result.seconds:.2f} s by {result.method}"
-    lines = [head]
+    status, why = _word(result.status), _word(result.termination)
+    what = status if status == why else f"{'no schedule' if status == 'none' else status}, stopped by {why},"
+    lines = [f"{what} after {result.seconds:.2f} s by {result.method}"]
     if result.tel is not None:
         lines.append(f"TEL {result.tel:,}, mean EEL {result.tel / n:,.1f}")
     if result.bound is not None:
