@@ -40,6 +40,7 @@ def draw_gantt(axes: Axes, problem: Problem, schedule: Schedule, name: str) -> N
     scale = 0.92 * max(1.0, len(lanes) / _LANES) / float(peak.max())
     shapes: list[list[tuple[float, float]]] = []
     waits: list[list[tuple[float, float]]] = []
+    ground: list[list[tuple[float, float]]] = []
     for rank, j in enumerate(lanes.tolist()):
         row = len(lanes) - 1 - rank  # the first start on top, every staircase standing on its lane
         start, end = int(schedule.start[j]), int(completion[j])
@@ -54,15 +55,19 @@ def draw_gantt(axes: Axes, problem: Problem, schedule: Schedule, name: str) -> N
         else:
             top = [(start, row + low), (end, row + high)]
         shapes.append([(start, row), *top, (end, row)])
+        ground.append([(start, row + 0.04), (end, row + 0.04)])
         if start > requests.arrival[j]:
             waits.append([(int(requests.arrival[j]), row + 0.04), (start, row + 0.04)])
     # A few very long outputs must not turn all the others into one colour.
     colour = Normalize(0, float(np.quantile(output, 0.98)))
     axes.add_collection(LineCollection(waits, colors="#c9ced6", linewidths=0.25 if many else 0.7, zorder=1))
+    shades = colormaps["viridis"](colour(output[lanes].astype(float)), alpha=1.0 if many else 0.92)
+    if not many:  # a chat beside a document is too flat to be seen as a staircase: it gets at least a line
+        axes.add_collection(LineCollection(ground, colors=shades, linewidths=1.6, capstyle="butt", zorder=3))
     axes.add_collection(
         PolyCollection(
             shapes,
-            facecolors=colormaps["viridis"](colour(output[lanes].astype(float)), alpha=1.0 if many else 0.92),
+            facecolors=shades,
             edgecolors="face" if many else "white",
             linewidths=0.6 if many else 0.4,
             zorder=2,
