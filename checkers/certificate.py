@@ -212,6 +212,11 @@ def _weights(problem: Problem, certificate: Certificate) -> tuple[list[Weight], 
                 capacity = len(fleet) * weight.capacity(fleet.largest, None)
         except OptionError as error:
             raise CertificateError(f"price term refused: {error}") from None
+        last = 2 * weight.scale * (problem.horizon + int(problem.requests.output.max()))
+        if term.ticks.size and term.ticks[-1] > last:
+            raise CertificateError(
+                f"{term.kind}: tick {term.ticks[-1]} lies far behind every useful time (limit {last})"
+            )
         weights.append(weight)
         capacities.append(capacity)
     return weights, capacities

@@ -142,7 +142,7 @@ def plain_value(problem: Problem, cert: Certificate) -> Fraction:
 def test_no_certificate_is_above_the_optimum() -> None:
     rng = np.random.default_rng(11)
     bounds = []
-    for _ in range(90):
+    for _ in range(60):
         problem = random_problem(rng)
         rows = list(
             zip(
@@ -162,8 +162,8 @@ def test_no_certificate_is_above_the_optimum() -> None:
             assert bound <= best
             bounds.append((bound, best, int(problem.requests.output.sum())))
     # The comparison can fail: many of these bounds say more than Σ o_j, and some meet the optimum exactly.
-    assert sum(low < bound for bound, _, low in bounds) > 50
-    assert sum(low < bound == best for bound, best, low in bounds) > 6
+    assert sum(low < bound for bound, _, low in bounds) > 30
+    assert sum(low < bound == best for bound, best, low in bounds) > 3
 
 
 def test_the_value_equals_the_formula_in_fractions() -> None:
@@ -213,7 +213,7 @@ def test_magnitudes_beyond_64_bits_take_the_slow_path_and_are_right() -> None:
 
 
 def test_too_many_starts_for_the_slow_path_are_refused_with_the_way_out() -> None:
-    problem = Problem(Requests([0], [5]), Fleet((10,)))
+    problem = Problem(Requests([0], [10**8]), Fleet((10**8,)))
     cert = certificate(problem, [PriceTerm("memory", (), np.array([10**8]), np.array([2**61]))], 1)
     with pytest.raises(CertificateError, match="smaller denominator"):
         verify(problem, cert)
@@ -287,6 +287,12 @@ def test_another_problem_is_refused() -> None:
 def test_bad_price_rows_are_refused(ticks, prices, words: str) -> None:
     with pytest.raises(CertificateError, match=words):
         PriceTerm("memory", (), np.array(ticks), np.array(prices))
+
+
+def test_a_tick_behind_every_useful_time_is_refused_before_it_costs_memory() -> None:
+    problem, cert = tiny()
+    with pytest.raises(CertificateError, match="useful time"):
+        verify(problem, replace(cert, terms=(PriceTerm("memory", (), np.array([399_999_999]), np.array([1])),)))
 
 
 @pytest.mark.parametrize(

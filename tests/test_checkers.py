@@ -135,7 +135,7 @@ def judged(draw: st.DrawFn):
     return rows, starts, places, memory, caps
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(judged())
 def test_verdict_and_worst_amount_equal_the_plain_rules(case) -> None:
     rows, starts, places, memory, caps = case

@@ -15,7 +15,7 @@ def ints(values) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 15)), max_size=8),
     steps=st.lists(st.integers(1, 40), max_size=10),
@@ -60,7 +60,7 @@ def situations(draw: st.DrawFn):
     return memory, cap, rows, now, s, draw(st.integers(1, memory - s))
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(situations())
 def test_earliest_start_equals_the_first_that_fits_step_by_step(case) -> None:
     memory, cap, rows, now, s, o = case

@@ -48,8 +48,8 @@ def test_levels_are_what_the_text_says_for_every_request_that_fits(memory: int) 
         offsets = np.arange(-c * memory - 3, c * (weight.delay + memory) + 3)
         assert weight.capacity(memory, None) == weight.levels
         for j, (s, o) in enumerate(zip(prompt.tolist(), output.tolist(), strict=True)):
-            if memory == 12 and (3 * s + o + weight.delay) % 4:
-                continue  # a quarter of the larger table keeps this fast
+            if memory == 12 and (3 * s + o + weight.delay) % 7:
+                continue  # a part of the larger table keeps this fast
             expected = [levels_value(s, o, memory, weight.levels, weight.delay, Fraction(int(d), c)) for d in offsets]
             assert dense(segments, j, offsets).tolist() == expected, (weight, s, o)
 
@@ -63,7 +63,7 @@ def test_linear_is_what_the_text_says_for_every_request_that_fits(memory: int) -
         offsets = np.arange(-c * memory - 3, c * (weight.delay + memory) + 3)
         epsilon = Fraction(weight.top, weight.bottom)
         for j, (s, o) in enumerate(zip(prompt.tolist(), output.tolist(), strict=True)):
-            if memory == 12 and (3 * s + o + weight.delay) % 4:
+            if memory == 12 and (3 * s + o + weight.delay) % 7:
                 continue
             values = [linear_value(s, o, memory, epsilon, weight.delay, Fraction(int(d), c)) for d in offsets]
             assert dense(segments, j, offsets).tolist() == [capacity * v for v in values], (weight, s, o)
@@ -84,7 +84,7 @@ def test_memory_and_batch_are_the_footprint() -> None:
 
 def test_linear_values_stay_exact_for_the_largest_memory_and_a_razor_thin_room() -> None:
     """εM − δ can be 1/(c·bottom): the number of others is then 10^16 and must not overflow on its way to 0."""
-    memory, bottom = 9_999_240_001, 999_999  # 4·memory = 39997·bottom + 1
+    memory, bottom = 1_000_249_000, 999_999  # 4·memory = 4001·bottom + 1
     delta = Fraction(memory, bottom)
     weight = LinearWeight(1, bottom, int(delta) + 2)
     prompt, output = ints([5 * 10**7, 10**8, 10**8, 99_999_991]), ints([10**8, 10**8, 10**7, 10**8])
@@ -207,12 +207,12 @@ def largest_sums(weight, memory: int, batch: list[tuple[np.ndarray, np.ndarray, 
 def test_weights_are_valid_on_random_feasible_schedules(memory: int) -> None:
     batch = schedules(memory, 350, memory)
     rng = np.random.default_rng(memory)
-    more = [LevelsWeight(int(rng.integers(1, 9)), int(rng.integers(0, memory + 1))) for _ in range(12)]
-    for _ in range(12):
+    more = [LevelsWeight(int(rng.integers(1, 9)), int(rng.integers(0, memory + 1))) for _ in range(10)]
+    for _ in range(10):
         bottom = int(rng.integers(2, 60))
         more.append(LinearWeight(int(rng.integers(1, bottom // 2 + 1)), bottom, int(rng.integers(0, memory + 1))))
     tight = 0
-    for weight in [MemoryWeight(), *LEVELS[::4], *LINEAR[::4], *more]:
+    for weight in [MemoryWeight(), *LEVELS[::6], *LINEAR[::6], *more]:
         sums = largest_sums(weight, memory, batch)
         assert sums.max() <= weight.capacity(memory, None), (weight, batch[int(sums.argmax())])
         tight += int((sums == weight.capacity(memory, None)).sum())
