@@ -136,7 +136,7 @@ def compare(
     *,
     schedules: Mapping[str, Schedule] | None = None,
     bound: str | None = DEFAULT_BOUND,
-    time_limit: float | None = 60.0,
+    time_limit: float | None = 30.0,
     seed: int = 0,
     threads: int | None = None,
     progress: ProgressCallback | None = None,
@@ -304,7 +304,7 @@ def _evidence(method: str, certificate: Certificate | None, verified: bool) -> s
     if certificate.rule == "volume":
         return f"{method}: recomputed from the volumes in exact integer arithmetic"
     prices = sum(int((term.prices > 0).sum()) for term in certificate.terms)
-    return f"{method}: certificate of {prices} prices, verified in exact integer arithmetic"
+    return f"{method}: certificate of {prices:,} prices, verified in exact integer arithmetic"
 
 
 def _resolve(policies: Sequence[str | Policy]) -> list[Policy]:

@@ -20,7 +20,7 @@ def bound(
     certificate: Annotated[
         Path | None, typer.Option("--certificate", metavar="FILE", help="Write the proof; `kvbound verify` checks it.")
     ] = None,
-    time_limit: TimeLimit = 60.0,
+    time_limit: TimeLimit = 30.0,
     threads: Threads = None,
 ) -> None:
     """Prove a lower bound on the TEL of every schedule."""

@@ -34,7 +34,7 @@ def gap(
     bound: Annotated[
         str, typer.Option("--bound", metavar="METHOD", help="Bound method (as in `kvbound bound`), exact, or none.")
     ] = "lagrangian",
-    time_limit: TimeLimit = 60.0,
+    time_limit: TimeLimit = 30.0,
     threads: Threads = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw schedule, memory, ratios: .png, .svg, .pdf.")
@@ -152,7 +152,7 @@ def table(result: Comparison, heading: str) -> Table:
         else:
             figures = (whole(row.tel), decimal(row.mean_eel, 1), whole(row.makespan))
             style = "bold" if best is not None and row.tel == best.tel else None
-            shown.add_row(row.name, *figures, decimal(result.ratio(row), 4), decimal(row.seconds, 2), style=style)
+            shown.add_row(row.name, *figures, decimal(result.ratio(row), 4), decimal(row.seconds, 3), style=style)
     return shown
 
 

@@ -1,9 +1,8 @@
-"""Progress on a terminal: one line on stderr with stage, time, incumbent, bound and gap."""
+"""Progress on a terminal: one line on stderr with stage, incumbent, bound, gap and the time so far."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -19,19 +18,22 @@ def reporting(stage: str) -> Iterator[ProgressCallback | None]:
         yield None
         return
     from rich.console import Console
+    from rich.progress import Progress as Line
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    begin = time.monotonic()
-    with Console(stderr=True, markup=False, emoji=False).status(stage) as status:
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Line(*columns, console=Console(stderr=True), transient=True) as line:
+        task = line.add_task(stage, total=None)
 
         def show(event: Progress) -> None:
-            status.update(describe(event, time.monotonic() - begin))
+            line.update(task, description=describe(event))
 
         yield show
 
 
-def describe(event: Progress, elapsed: float) -> str:
+def describe(event: Progress) -> str:
     """The event in one line."""
-    parts = [event.stage, f"{elapsed:.0f} s"]
+    parts = [event.stage]
     if event.incumbent is not None:
         parts.append(f"best {event.incumbent:,}")
     if event.bound is not None:

@@ -69,7 +69,7 @@ def schedule(
         )
         return
     table = new_table(title(loaded.problem), ["policy"], ["TEL", "mean EEL", "makespan", "seconds"])
-    table.add_row(row.name, whole(row.tel), decimal(row.mean_eel, 1), whole(row.makespan), decimal(row.seconds, 2))
+    table.add_row(row.name, whole(row.tel), decimal(row.mean_eel, 1), whole(row.makespan), decimal(row.seconds, 3))
     print_table(table)
     written = [f"{what} written to {path}" for what, path in (("schedule", output), ("plot", plot)) if path is not None]
     print_lines([*notes(loaded.notes), *written])
