@@ -275,7 +275,7 @@ def prove_bound(
 
     upper = None if incumbent is None else incumbent.tel
     result = prove(problem, method, deadline=Deadline(time_limit), seed=seed, upper=upper, progress=progress)
-    by = _evidence(result.method, result.certificate, result.verified)
+    by = f"{result.method}: {_evidence(result.certificate, result.verified)}"
     return BoundStatement(result.value, method, result.verified, result.seconds, by, result.certificate), None
 
 
@@ -293,18 +293,18 @@ def _exact_bound(
     start = None if incumbent is None else incumbent.schedule
     result = solve(problem, config=config, progress=progress, incumbent=start)
     verified = result.certificate is not None
-    by = f"{result.proved_by} ({_evidence(result.method, result.certificate, verified)})"
+    by = f"{result.proved_by or 'nobody'}: {_evidence(result.certificate, verified)}"
     why = result.termination.value
     return BoundStatement(result.bound, "exact", verified, result.seconds, by, result.certificate, why), result.schedule
 
 
-def _evidence(method: str, certificate: Certificate | None, verified: bool) -> str:
+def _evidence(certificate: Certificate | None, verified: bool) -> str:
     if certificate is None or not verified:
-        return f"{method}: the solver's claim, no certificate"
+        return "the solver's claim, no certificate"
     if certificate.rule == "volume":
-        return f"{method}: recomputed from the volumes in exact integer arithmetic"
+        return "recomputed from the volumes in exact integer arithmetic"
     prices = sum(int((term.prices > 0).sum()) for term in certificate.terms)
-    return f"{method}: certificate of {prices:,} prices, verified in exact integer arithmetic"
+    return f"certificate of {prices:,} prices, verified in exact integer arithmetic"
 
 
 def _resolve(policies: Sequence[str | Policy]) -> list[Policy]:

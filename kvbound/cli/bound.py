@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from kvbound.cli.guard import INTERRUPTED
 from kvbound.cli.options import SourceOptions, Threads, TimeLimit, takes_source
 
 
@@ -34,20 +35,28 @@ def bound(
     require_method(method)
     require_writable(certificate)
     loaded = options.load()
-    with reporting(f"bound {method}") as progress:
-        proved, _ = prove_bound(
-            loaded.problem, method, time_limit=time_limit, seed=options.seed, threads=threads, progress=progress
-        )
+    interrupted = False
+    try:
+        with reporting(f"bound {method}") as progress:
+            proved, _ = prove_bound(
+                loaded.problem, method, time_limit=time_limit, seed=options.seed, threads=threads, progress=progress
+            )
+        interrupted = proved.termination == "interrupted"
+    except KeyboardInterrupt:  # the volume bound takes no time
+        proved, _ = prove_bound(loaded.problem, "volume", time_limit=None, seed=options.seed)
+        interrupted = True
+    remarks = [*loaded.notes, *([f"interrupted before {method} was through"] if interrupted else [])]
     if certificate is not None:
         if proved.certificate is None:
             raise OptionError(f"the {method} bound ({proved.value}) has no certificate to write: {proved.proved_by}")
         write_certificate(certificate, proved.certificate)
     if options.json:
         file = None if certificate is None else str(certificate)
-        print_json(
-            {**bound_json(proved), "certificate": file, "instance": instance_json(loaded), "notes": list(loaded.notes)}
-        )
-        return
-    print_lines([title(loaded.problem), *bound_lines(proved), *notes(loaded.notes)])
-    if certificate is not None:
-        print_lines([f"certificate written to {certificate}; check it with: kvbound verify SOURCE {certificate}"])
+        instance = instance_json(loaded)
+        print_json({**bound_json(proved), "certificate": file, "instance": instance, "notes": remarks})
+    else:
+        print_lines([title(loaded.problem), *bound_lines(proved), *notes(remarks)])
+        if certificate is not None:
+            print_lines([f"certificate written to {certificate}; check it with: kvbound verify SOURCE {certificate}"])
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)

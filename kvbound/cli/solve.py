@@ -81,7 +81,8 @@ def result_json(result: Result) -> dict[str, Any]:
 def result_lines(result: Result, n: int) -> list[str]:
     """The answer for people."""
     status, why = _word(result.status), _word(result.termination)
-    what = status if status == why else f"{'no schedule' if status == 'none' else status}, stopped by {why},"
+    stopped = why if why == "interrupted" else f"stopped by {why}"
+    what = status if status == why else f"{'no schedule' if status == 'none' else status}, {stopped},"
     lines = [f"{what} after {result.seconds:.2f} s by {result.method}"]
     if result.tel is not None:
         lines.append(f"TEL {result.tel:,}, mean EEL {result.tel / n:,.1f}")
