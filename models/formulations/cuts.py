@@ -46,6 +46,13 @@ def usual_cuts(problem: Problem) -> Cuts:
     return Cuts(True, tuple(LevelsWeight(1, delay) for delay in delays), True)
 
 
+def default_cuts(problem: Problem, method: str) -> Cuts:
+    """Inequalities that pay for a method (benchmarks/exact.py): stagger rows only slow HiGHS's branch and cut down."""
+    if method == "search":
+        return PLAIN
+    return Cuts(symmetry=True) if method in ("highs", "pyomo") else usual_cuts(problem)
+
+
 def identical_pairs(problem: Problem) -> Iterator[tuple[int, int]]:
     """Consecutive pairs (i, j), i < j, of requests with equal prompt, output and arrival.
 

@@ -25,10 +25,10 @@ def is_unit(problem: Problem) -> bool:
 
 
 def bins_needed(size: IntArray, memory: int, cap: int | None) -> int:
-    """Lower bound on the bins of capacity `memory` and at most `cap` items that hold all of `size` (Martello & Toth's L2).
+    """Lower bound on the bins of capacity `memory`, at most `cap` items each, that hold all of `size`.
 
-    For a threshold τ ≤ M/2, items above M − τ are alone among those of at least τ, items above M/2 have a bin each, and
-    the items from τ to M/2 that do not fit beside them need bins of their own.
+    Martello and Toth's L2: for a threshold τ ≤ M/2, items above M − τ are alone among those of at least τ, items above
+    M/2 have a bin each, and the items from τ to M/2 that do not fit beside them need bins of their own.
     """
     best = -(-int(size.sum()) // memory)
     if cap is not None:
@@ -78,7 +78,10 @@ def _steps(problem: Problem, count: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitModel:
-    """CP-SAT model of unit outputs: `count[c, g, k]` requests of class c start on worker g at step k; TEL is the objective."""
+    """CP-SAT model of unit outputs: `count[c, g, k]` requests of class c start on worker g at step k.
+
+    The objective is TEL; `members[c]` are the requests of class c.
+    """
 
     problem: Problem
     model: Any
@@ -102,7 +105,9 @@ class UnitModel:
             self.model.add_hint(variable, int(np.sum((schedule.start[mine] == k) & (schedule.worker[mine] == g))))
 
 
-def build_unit_outputs(problem: Problem, *, horizon: int, upper: int | None = None, lower: int | None = None) -> UnitModel:
+def build_unit_outputs(
+    problem: Problem, *, horizon: int, upper: int | None = None, lower: int | None = None
+) -> UnitModel:
     """Build the counting model over starts 0 .. horizon − 1.
 
     Rows say, besides capacities: the first k steps hold at most as many requests as the smallest ones that

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kvbound.models.errors import SizeError
-from kvbound.models.formulations.cuts import Cuts, usual_cuts
+from kvbound.models.formulations.cuts import default_cuts
 from kvbound.models.problem import Problem
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact.bounding import certified_bound
 from kvbound.solvers.exact.config import SolveConfig
 from kvbound.solvers.exact.finish import finish, merge
+from kvbound.solvers.exact.fixing import fix_starts
 from kvbound.solvers.exact.known import Answer, Known
 from kvbound.solvers.exact.outcome import Result, Termination
 from kvbound.solvers.exact.presolve import Screen, heuristics, screen
@@ -29,6 +30,8 @@ Backend = Callable[[Problem, SolveConfig, Known, Deadline, ProgressCallback | No
 HEURISTIC_SHARE, HEURISTIC_SECONDS = 0.1, 3.0
 #: The same for the certified bound.
 BOUND_SHARE, BOUND_SECONDS = 0.25, 10.0
+#: Up to so many requests CP-SAT closes the problem before prices are worth their time.
+FEW = 10
 #: Peaks below this share of the memory pack almost perfectly, and the time-indexed program closes them.
 SMALL_PEAKS = 0.25
 
@@ -61,7 +64,12 @@ def solve_auto(
                 known = certified_bound(problem, known, share, config.seed, progress)
                 tell("bound")
                 continue
-            start = replace(known, cuts=_cuts(problem, method))
+            start = replace(known, cuts=default_cuts(problem, method))
+            if method in ("highs", "cp-sat"):
+                start = fix_starts(problem, start)
+                if start.closed:
+                    known = known.with_bound(start.bound, start.proved_by)
+                    break
             try:
                 require_size(problem, method, start, config.memory_limit)
             except SizeError as refused:
@@ -69,7 +77,8 @@ def solve_auto(
                 answer = Answer(Termination.MEMORY_LIMIT, None, None, "not built", 0.0, 0.0)
                 continue
             answer = backends[method](problem, config, start, deadline, progress)
-            known = merge(problem, method, known, answer)
+            after = merge(problem, method, start, answer)
+            known = replace(after, cuts=known.cuts, horizon=None, allowed=None, cutoff=None)
             tell(method)
             if answer.termination in (Termination.INTERRUPTED, Termination.TIME_LIMIT):
                 break
@@ -83,14 +92,12 @@ def solve_auto(
 def _order(problem: Problem, seen: Screen) -> tuple[str, ...]:
     """Stages after the heuristics, best first; a later one runs when an earlier one gave up with time left."""
     if seen.unit:
-        return ("unit-outputs",)
+        return ("unit-outputs", "bound")
     small = int(problem.requests.peak.max()) <= SMALL_PEAKS * max(problem.fleet.memory)
     if small:
         return ("bound", "highs", "cp-sat")
     if search_fits(problem):
         return ("search", "bound", "cp-sat")
+    if problem.n <= FEW:
+        return ("cp-sat", "bound")
     return ("bound", "cp-sat")
-
-
-def _cuts(problem: Problem, method: str) -> Cuts:
-    return Cuts(symmetry=True) if method == "highs" else usual_cuts(problem)

@@ -64,5 +64,6 @@ def finish(
             termination = Termination.UNKNOWN  # the solver's tolerance called it solved; our integers do not
         elif termination is Termination.INFEASIBLE and tel is not None:
             termination = Termination.UNKNOWN
+    seconds = (deadline.elapsed, answer.build_seconds, answer.solve_seconds)
     return Result(termination, status, known.incumbent, tel, known.bound, relative, method, known.proved_by,
-                  known.certificate, answer.native, deadline.elapsed, answer.build_seconds, answer.solve_seconds, config)
+                  known.certificate, answer.native, *seconds, config)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kvbound.models.errors import InputError, OptionError, SolverError
-from kvbound.models.formulations.cuts import PLAIN, Cuts, usual_cuts
+from kvbound.models.formulations.cuts import PLAIN, Cuts, default_cuts
 from kvbound.models.formulations.time_indexed import build_time_indexed
 from kvbound.models.problem import Problem
 from kvbound.models.schedule import Schedule
@@ -84,11 +84,10 @@ def solve(
     if incumbent is not None:
         known = known.with_schedule(problem, incumbent)
         if known.bound is not None and known.tel is not None and known.bound > known.tel:
-            raise SolverError(f"the bound {known.bound} handed over lies above the schedule handed over, TEL {known.tel}")
+            raise SolverError(f"the bound handed over, {known.bound}, lies above the schedule handed over, {known.tel}")
     if method == "auto":
         return solve_auto(problem, settings, deadline, progress, backends(), known)
-    default = PLAIN if method == "search" else Cuts(symmetry=True) if method in ("highs", "pyomo") else usual_cuts(problem)
-    known = replace(known, cuts=default if cuts is None else cuts)
+    known = replace(known, cuts=default_cuts(problem, method) if cuts is None else cuts)
     if method != "search":
         require_size(problem, method, known, settings.memory_limit)
     answer = backends()[method](problem, settings, known, deadline, progress)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +30,28 @@ if TYPE_CHECKING:
 
 #: Objectives are integers: two bounds less than one apart are the same.
 ABS_GAP = 1.0 - 1e-5
+
+
+@cache
+def greet_quietly() -> None:
+    """Swallow the banner that the first HiGHS object of a process writes to standard output, before any option counts.
+
+    It comes from C++, below Python's `sys.stdout`, and would break machine-readable output.
+    """
+    import highspy
+
+    sys.stdout.flush()
+    try:
+        kept, sink = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # no standard output to protect
+        return
+    try:
+        os.dup2(sink, 1)
+        highspy.Highs()
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(sink)
 
 
 def set_option(solver: highspy.Highs, name: str, value: Any) -> None:
@@ -62,6 +87,7 @@ def load(model: TimeIndexed, *, relaxed: bool = False) -> highspy.Highs:
 
     if model.nonzeros >= 1 << 31:
         raise SolverError(f"HiGHS counts matrix entries in 32 bits; the model has {model.nonzeros}")
+    greet_quietly()
     solver = highspy.Highs()
     set_option(solver, "output_flag", False)
     if solver.passModel(highs_lp(model, relaxed=relaxed)) == highspy.HighsStatus.kError:

@@ -17,6 +17,9 @@ from kvbound.solvers.policies import POLICIES, run_policy, schedule_in_order
 from kvbound.solvers.progress import ProgressCallback
 from kvbound.solvers.search import improve
 
+#: Most annealing moves per squared number of requests: small problems need the proof, not the polish.
+MOVES = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Screen:
@@ -68,6 +71,9 @@ def heuristics(
             return known
     start: Schedule | None = known.incumbent
     if start is not None and problem.n > 1 and not deadline.passed:
-        found = improve(problem, start, deadline=deadline, seed=seed, target=known.bound, progress=progress)
+        moves = MOVES * problem.n**2
+        found = improve(
+            problem, start, deadline=deadline, seed=seed, moves=moves, target=known.bound, progress=progress
+        )
         known = known.with_schedule(problem, found.schedule)
     return known

@@ -16,7 +16,7 @@ from kvbound.models.schedule import UNSERVED, Schedule
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact.config import SolveConfig
 from kvbound.solvers.exact.finish import integer_bound
-from kvbound.solvers.exact.highs import ABS_GAP
+from kvbound.solvers.exact.highs import ABS_GAP, greet_quietly
 from kvbound.solvers.exact.known import Answer, Known
 from kvbound.solvers.exact.outcome import Termination
 from kvbound.solvers.exact.status import PYOMO, translate
@@ -35,6 +35,7 @@ def solve_pyomo(
     build_seconds = time.perf_counter() - begin
     if deadline.passed:
         return Answer(Termination.TIME_LIMIT, None, None, "not started", build_seconds, 0.0)
+    greet_quietly()
     solver = Highs()
     solver.config.time_limit = deadline.remaining
     solver.config.threads = config.cores
@@ -56,15 +57,15 @@ def solve_pyomo(
         termination = Termination.TIME_LIMIT
     schedule = None
     if results.solution_status in (PyomoStatus.optimal, PyomoStatus.feasible):
-        values = results.solution_loader.get_primals()
-        schedule = _read(problem, model, values)
+        results.solution_loader.load_vars()
+        schedule = _read(problem, model)
     bound = None if results.objective_bound is None else integer_bound(results.objective_bound)
     return Answer(termination, schedule, bound, native.name, build_seconds, solve_seconds)
 
 
-def _read(problem: Problem, model: Any, values: Any) -> Schedule:
+def _read(problem: Problem, model: Any) -> Schedule:
     start, worker = np.full(problem.n, UNSERVED, np.int64), np.full(problem.n, UNSERVED, np.int64)
     for (j, g, k), variable in model.x.items():
-        if values[variable] > 0.5:
+        if variable.value > 0.5:
             start[j], worker[j] = k, g
     return Schedule(start, worker)

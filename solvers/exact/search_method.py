@@ -33,7 +33,7 @@ def solve_search(
     problem: Problem, config: SolveConfig, known: Known, deadline: Deadline, progress: ProgressCallback | None
 ) -> Answer:
     """Prove the optimum by relaxation and labels; restrictions of starts are not needed there and are ignored."""
-    from kvbound.solvers.exact.search import solve_tel
+    from kvbound.solvers.exact.search.solve import solve_tel
 
     begin = time.perf_counter()
     memory = {} if config.memory_limit is None else {"memory_limit_bytes": config.memory_limit}

@@ -11,7 +11,7 @@ from kvbound.models.formulations.cuts import last_starts, possible_workers
 from kvbound.models.problem import Problem
 from kvbound.solvers.exact.known import Known
 
-#: Bytes per matrix entry: the arrays, HiGHS's copy, its presolve and row-wise copy; Pyomo's expression trees beside them.
+#: Bytes per matrix entry: the arrays, HiGHS's copies and presolve; in Pyomo its expression trees beside them.
 _HIGHS_ENTRY, _PYOMO_ENTRY = 100, 400
 #: Bytes per interval or pair of a CP-SAT model, all workers' copies included.
 _CP_PART = 8_000
@@ -34,7 +34,8 @@ def estimate(problem: Problem, method: str, known: Known) -> Size:
         horizon = problem.horizon if known.horizon is None else known.horizon
         starts = np.maximum(0, last_starts(problem, horizon) - r.arrival + 1)
         if known.allowed is not None:
-            starts = np.array([s if a is None else len(a) for s, a in zip(starts, known.allowed, strict=True)], np.int64)
+            left = [s if a is None else len(a) for s, a in zip(starts, known.allowed, strict=True)]
+            starts = np.array(left, np.int64)
         starts = starts * possible_workers(problem, known.cuts.symmetry).sum(axis=1)
         rows = 1 + r.output * (2 if any(cap is not None for cap in problem.fleet.batch) else 1)
         for weight in known.cuts.stagger:
@@ -65,11 +66,11 @@ def require_size(problem: Problem, method: str, known: Known, limit: int | None)
     way_out = (
         f"method {fitting[0].method!r} needs about {_mib(fitting[0].bytes)}"
         if fitting
-        else "no exact formulation fits; method 'auto' still gives a schedule and a certified bound, as does `kvbound bound`"
+        else "no exact formulation fits; method 'auto' still gives a schedule and a certified bound"
     )
     raise SizeError(
-        f"{problem.name}: method {method!r} would build {size.variables:,} variables with {size.nonzeros:,} entries, about "
-        f"{_mib(size.bytes)}, over the limit of {_mib(limit)}: {way_out}. Or raise memory_limit"
+        f"{problem.name}: method {method!r} would build {size.variables:,} variables with {size.nonzeros:,} entries, "
+        f"about {_mib(size.bytes)}, over the limit of {_mib(limit)}: {way_out}. Or raise memory_limit"
     )
 
 

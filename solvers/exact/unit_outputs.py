@@ -1,4 +1,4 @@
-"""Unit outputs as bin packing in levels: bound, model, CP-SAT."""
+"""Unit outputs, in stages: pattern prices for the bound, then patterns and counts in turn for the schedule."""
 
 from __future__ import annotations
 
@@ -10,17 +10,59 @@ from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact.config import SolveConfig
 from kvbound.solvers.exact.cpsat import run_cp_sat
 from kvbound.solvers.exact.known import Answer, Known
-from kvbound.solvers.progress import ProgressCallback
+from kvbound.solvers.exact.outcome import Termination
+from kvbound.solvers.exact.patterns import PatternLp, best_of_patterns, enrich, generate, patterns_fit
+from kvbound.solvers.progress import Progress, ProgressCallback
+
+#: Shares of the remaining time: pricing, first choice among patterns, counting model, second choice.
+SHARES = (0.3, 0.25, 0.5, 1.0)
 
 
 def solve_unit_outputs(
     problem: Problem, config: SolveConfig, known: Known, deadline: Deadline, progress: ProgressCallback | None
 ) -> Answer:
-    """Solve the counting model of `kvbound.models.formulations.unit_outputs`."""
+    """Solve a problem whose outputs are all one token; bounds are the prover's claim, there is no certificate for them."""
     begin = time.perf_counter()
-    horizon = problem.horizon if known.tel is None else last_step(problem, known.tel)
-    unit = build_unit_outputs(problem, horizon=horizon, upper=known.tel, lower=known.bound)
-    if known.incumbent is not None:
-        unit.hint(known.incumbent)
-    build_seconds = time.perf_counter() - begin
-    return run_cp_sat(unit.model, 0, unit.schedule, config, known, deadline, progress, build_seconds)
+    native = "patterns"
+    program = None
+
+    def tell() -> None:
+        if progress is not None:
+            progress(Progress("bin packing", deadline.elapsed, known.tel, known.bound))
+
+    def choose(share: float) -> None:
+        nonlocal known
+        if program is None or known.incumbent is None or known.reached(config.gap) or deadline.passed:
+            return
+        found = best_of_patterns(program, known.incumbent, deadline.share(share))
+        if found is not None:
+            known = known.with_schedule(problem, found)
+        tell()
+
+    if known.incumbent is not None and known.tel is not None and patterns_fit(problem):
+        program = PatternLp.of(problem, last_step(problem, known.tel), deadline)
+        program.add_schedule(known.incumbent)
+        known = known.with_bound(generate(program, deadline.share(SHARES[0])), "pattern prices")
+        tell()
+        choose(SHARES[1])
+    build_seconds = 0.0
+    termination = Termination.OPTIMAL
+    if not known.reached(config.gap):
+        built = time.perf_counter()
+        horizon = problem.horizon if known.tel is None else last_step(problem, known.tel)
+        unit = build_unit_outputs(problem, horizon=horizon, upper=known.tel, lower=known.bound)
+        if known.incumbent is not None:
+            unit.hint(known.incumbent)
+        build_seconds = time.perf_counter() - built
+        limit = deadline if program is None else deadline.share(SHARES[2])
+        answer = run_cp_sat(unit.model, 0, unit.schedule, config, known, limit, progress, build_seconds)
+        native, termination = answer.native, answer.termination
+        if answer.schedule is not None:
+            known = known.with_schedule(problem, answer.schedule)
+        known = known.with_bound(answer.bound, "counting model")
+    if termination is not Termination.INTERRUPTED and not known.reached(config.gap):
+        if program is not None and known.tel is not None and known.bound is not None:
+            enrich(program, known.tel - known.bound, config.seed, deadline.share(0.2))
+            choose(SHARES[3])
+        termination = Termination.TIME_LIMIT if deadline.passed else termination
+    return Answer(termination, known.incumbent, known.bound, native, build_seconds, time.perf_counter() - begin)
