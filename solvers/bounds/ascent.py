@@ -1,0 +1,171 @@
+"""Smoothed dual ascent: projected L-BFGS on the smoothed dual while the smoothing shrinks.
+
+The dual is concave and piecewise linear; smoothed (`kernel`), it has a gradient that quasi-Newton steps can
+use, and its error is proportional to μ. Every point visited is also a point of the dual itself, so the best
+exact value seen is kept: the smoothing costs time, never validity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from kvbound.solvers.bounds.dual import Dual, Point
+from kvbound.solvers.bounds.rows import FloatArray
+from kvbound.solvers.deadline import Deadline
+
+_PAIRS = 12
+_BACKTRACKS = 15
+
+
+@dataclass(slots=True)
+class Incumbent:
+    """Best prices seen on the current grid and their exact value."""
+
+    value: float
+    prices: FloatArray
+
+    def offer(self, value: float, prices: FloatArray) -> None:
+        """Keep the better one."""
+        if value > self.value:
+            self.value, self.prices = value, prices.copy()
+
+
+class _Memory:
+    """The last pairs (step, change of gradient) in a ring."""
+
+    def __init__(self, size: int) -> None:
+        self.steps, self.changes = np.zeros((_PAIRS, size)), np.zeros((_PAIRS, size))
+        self.first = self.count = 0
+
+    def clear(self) -> None:
+        """Forget all pairs."""
+        self.first = self.count = 0
+
+    def append(self, step: FloatArray, change: FloatArray) -> None:
+        """Add a pair, over the oldest one when the ring is full."""
+        at = (self.first + self.count) % _PAIRS
+        self.steps[at], self.changes[at] = step, change
+        if self.count < _PAIRS:
+            self.count += 1
+        else:
+            self.first = (self.first + 1) % _PAIRS
+
+
+def climb(
+    dual: Dual,
+    start: FloatArray,
+    mu: float,
+    best: Incumbent,
+    *,
+    steps: int,
+    tolerance: float,
+    deadline: Deadline,
+    report: Callable[[float], None] | None = None,
+) -> FloatArray:
+    """Raise the smoothed dual from `start`; stop after `steps`, at the deadline, or when ten steps gain less than
+    `tolerance` (relative). Returns the last point; `best` collects the best exact value."""
+    z = start
+    at = dual.evaluate(z, mu)
+    best.offer(at.hard, z)
+    memory = _Memory(len(z))
+    history = [at.soft]
+    for _ in range(steps):
+        if deadline.passed:
+            break
+        free = (z > 0.0) | (at.gradient > 0.0)
+        direction = _direction(at.gradient, free, memory, z)
+        if _dot(direction, at.gradient) <= 0.0:
+            memory.clear()
+            direction = _direction(at.gradient, free, memory, z)
+        found = _line_search(dual, z, at, direction, mu, best)
+        if found is None:
+            if not memory.count:
+                break
+            memory.clear()
+            continue
+        new, there = found
+        step, change = new - z, at.gradient - there.gradient
+        if _dot(step, change) > 1e-12 * np.sqrt(_dot(step, step) * _dot(change, change)):
+            memory.append(step, change)
+        z, at = new, there
+        history.append(at.soft)
+        if report is not None:
+            report(best.value)
+        if len(history) > 10 and history[-1] - history[-11] < tolerance * max(1.0, abs(history[-1])):
+            break
+    return z
+
+
+def _direction(gradient: FloatArray, free: npt.NDArray[np.bool_], memory: _Memory, z: FloatArray) -> FloatArray:
+    """Two-loop recursion on the free prices; without memory a step that moves prices by a few per cent."""
+    return _two_loops(gradient, free, memory.steps, memory.changes, memory.first, memory.count, z)
+
+
+@njit(cache=True)
+def _two_loops(gradient, free, steps, changes, first, count, z):  # type: ignore[no-untyped-def]
+    size = len(gradient)
+    q = np.where(free, gradient, 0.0)
+    alpha = np.zeros(count)
+    product = np.zeros(count)
+    scale = -1.0
+    for e in range(count - 1, -1, -1):
+        s, y = steps[(first + e) % len(steps)], changes[(first + e) % len(steps)]
+        sy = ss = yy = sq = 0.0
+        for i in range(size):
+            if free[i]:
+                sy += s[i] * y[i]
+                ss += s[i] * s[i]
+                yy += y[i] * y[i]
+                sq += s[i] * q[i]
+        if sy <= 1e-14 * np.sqrt(ss * yy):
+            continue
+        product[e] = sy
+        alpha[e] = sq / sy
+        for i in range(size):
+            q[i] -= alpha[e] * y[i] if free[i] else 0.0
+        if scale < 0.0:
+            scale = sy / yy
+    if scale < 0.0:
+        scale = 0.02 * max(1e-3, np.abs(z).max()) / max(1e-12, np.abs(q).max())
+    q *= scale
+    for e in range(count):
+        if product[e] == 0.0:
+            continue
+        s, y = steps[(first + e) % len(steps)], changes[(first + e) % len(steps)]
+        yq = 0.0
+        for i in range(size):
+            if free[i]:
+                yq += y[i] * q[i]
+        factor = alpha[e] - yq / product[e]
+        for i in range(size):
+            q[i] += factor * s[i] if free[i] else 0.0
+    return q
+
+
+@njit(cache=True)
+def _dot(a, b):  # type: ignore[no-untyped-def]
+    """Inner product on one thread: the BLAS one wakes all cores from ten thousand entries on."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+def _line_search(
+    dual: Dual, z: FloatArray, at: Point, direction: FloatArray, mu: float, best: Incumbent
+) -> tuple[FloatArray, Point] | None:
+    """Backtrack along the projected direction until the smoothed dual rises enough (Armijo)."""
+    step = 1.0
+    for _ in range(_BACKTRACKS):
+        new = np.maximum(z + step * direction, 0.0)
+        there = dual.evaluate(new, mu)
+        best.offer(there.hard, new)
+        if there.soft >= at.soft + 1e-4 * _dot(at.gradient, new - z):
+            return new, there
+        step *= 0.35
+    return None

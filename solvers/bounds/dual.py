@@ -1,0 +1,126 @@
+"""The Lagrangian dual of TEL as a function of prices per block, with its smoothed gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvbound.models.problem import Problem
+from kvbound.models.requests import IntArray
+from kvbound.solvers.bounds.kernel import CHUNKS, evaluate_parallel, evaluate_serial
+from kvbound.solvers.bounds.rows import FloatArray, PricedRows, Windows, right_side
+
+#: Window-starts below which one thread is faster than waking the pool.
+_SERIAL_BELOW = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The dual at some prices: smoothed value, exact (floating-point) value, gradient of the smoothed value."""
+
+    soft: float
+    hard: float
+    gradient: FloatArray
+
+
+class Dual:
+    """L(prices) for fixed rows (docs/math.md §5.3): identical requests grouped, workers pooled.
+
+    Parameters
+    ----------
+    problem
+        What is bounded.
+    rows
+        The rows that may have prices; scaled so that each has capacity 1 per worker.
+    last
+        Last step with a price; later starts cost more and pay nothing (docs/math.md §5.4).
+    """
+
+    def __init__(self, problem: Problem, rows: Sequence[PricedRows], last: int) -> None:
+        r = problem.requests
+        groups, count = np.unique(np.stack((r.prompt, r.output, r.arrival)), axis=1, return_counts=True)
+        self.problem, self.rows, self.last = problem, list(rows), last
+        self.prompt, self.output, self.arrival = (np.ascontiguousarray(g) for g in groups)
+        self.count = count.astype(np.int64)
+        self.windows = Windows.build(self.prompt, self.output, problem.fleet, self.rows)
+        w = self.windows
+        self._per_step = np.array([x.per_step for x in self.rows], np.int64)
+        far = int(max(np.abs(w.first).max(initial=0), np.abs(w.stop).max(initial=0)))
+        top = max(last, int(self.arrival.max()))
+        self._pad = far + 2
+        self._length = top + int(self.output.max()) + 2 * self._pad + 2
+        self._lam_at = np.concatenate((np.zeros(1, np.int64), np.cumsum(self._per_step)))
+        self._sloped = np.zeros(len(self.rows), np.bool_)
+        self._sloped[w.row[w.b != 0.0]] = True
+        sizes = np.where(self._sloped, self._per_step, 0)
+        self._the_at = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+        self._lam = np.zeros((int(self._lam_at[-1]), self._length))
+        self._the = np.zeros((max(1, int(self._the_at[-1])), self._length))
+        self._grad0 = np.zeros((CHUNKS, *self._lam.shape))
+        self._grad1 = np.zeros((CHUNKS, *self._the.shape))
+        self._work = len(self.prompt) * (top + 1) * max(1, len(w.row) // len(self.prompt))
+        self._rhs = np.concatenate([np.full(x.blocks, right_side(x.weight, problem.fleet)) for x in self.rows])
+        self._rhs *= np.concatenate([x.gather(np.ones(x.points)) for x in self.rows])
+        self.best_start: IntArray = np.zeros(len(self.prompt), np.int64)
+        self.best_cost = np.zeros(len(self.prompt))
+        self.evaluations = 0
+
+    @property
+    def size(self) -> int:
+        """Number of prices."""
+        return len(self._rhs)
+
+    def split(self, prices: FloatArray) -> list[FloatArray]:
+        """Prices per block, one array per row set."""
+        return list(np.split(prices, np.cumsum([r.blocks for r in self.rows])[:-1]))
+
+    def evaluate(self, prices: FloatArray, mu: float, gradient: bool = True) -> Point:
+        """Evaluate at `prices` ≥ 0 (per block, shape (size,)); μ = 0 is the dual itself with a subgradient."""
+        self.evaluations += 1
+        for f, (rows, price) in enumerate(zip(self.rows, self.split(prices), strict=True)):
+            self._fill(f, rows, rows.spread(price))
+        w = self.windows
+        kernel = evaluate_serial if self._work < _SERIAL_BELOW else evaluate_parallel
+        soft, hard = kernel(self.prompt, self.output, self.arrival, self.count, self.last, self._pad, self._lam,
+                            self._the, self._lam_at, self._the_at, self._per_step, w.ptr, w.row, w.first, w.stop,
+                            w.a, w.b, float(mu), gradient, self.best_start, self.best_cost, self._grad0,
+                            self._grad1)  # fmt: skip
+        rent = float((self._rhs * prices).sum())
+        return Point(soft - rent, hard - rent, self._gradient() if gradient else np.zeros(0))
+
+    def activity(self) -> list[FloatArray]:
+        """Scaled row activities of the distribution over starts of the last evaluation, per row set and point."""
+        out = []
+        constant, slope = self._grad0.sum(axis=0), self._grad1.sum(axis=0)
+        for f, rows in enumerate(self.rows):
+            begin = rows.per_step * self._pad
+            flat = np.cumsum(constant[self._lam_at[f] : self._lam_at[f + 1]].T)
+            if self._sloped[f]:
+                # The slope part is relative to the point number, which is −begin at the front of the padded array.
+                sloped = np.cumsum(slope[self._the_at[f] : self._the_at[f + 1]].T)
+                flat += sloped * (np.arange(len(flat)) - begin)
+            out.append(flat[begin : begin + rows.points])
+        return out
+
+    def _gradient(self) -> FloatArray:
+        parts = [rows.gather(part) for rows, part in zip(self.rows, self.activity(), strict=True)]
+        return np.concatenate(parts) - self._rhs
+
+    def _fill(self, f: int, rows: PricedRows, price: FloatArray) -> None:
+        """Write the padded prefix sums of row set f, one line per residue of the point number."""
+        r, at = rows.per_step, int(self._lam_at[f])
+        full = np.zeros(r * (self._length + 1))
+        begin = r * self._pad
+        stop = begin + len(price)
+        full[begin + 1 : stop + 1] = np.cumsum(price)
+        full[stop + 1 :] = full[stop]
+        for residue in range(r):
+            self._lam[at + residue] = full[residue : residue + r * self._length : r]
+        if self._sloped[f]:
+            at = int(self._the_at[f])
+            full[begin + 1 : stop + 1] = np.cumsum(price * np.arange(len(price)))
+            full[stop + 1 :] = full[stop]
+            for residue in range(r):
+                self._the[at + residue] = full[residue : residue + r * self._length : r]

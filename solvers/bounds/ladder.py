@@ -1,0 +1,99 @@
+"""One door to all lower bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kvbound.checkers.certificate import Certificate
+from kvbound.models.errors import OptionError, SolverError
+from kvbound.models.problem import Problem
+from kvbound.solvers.bounds.lagrangian import Report, memory_prices, stagger_prices
+from kvbound.solvers.bounds.linear_program import lp_prices
+from kvbound.solvers.bounds.result import BoundResult
+from kvbound.solvers.bounds.rounding import certify_prices, volume_certificate
+from kvbound.solvers.deadline import Deadline
+from kvbound.solvers.progress import Progress, ProgressCallback
+
+#: Names of the methods, weakest first.
+METHODS = ("volume", "lp", "lagrangian", "stagger", "best")
+
+_Answer = tuple[Certificate, float | None, int]
+
+
+def bound(
+    problem: Problem,
+    method: str,
+    *,
+    deadline: Deadline,
+    seed: int = 0,
+    upper: int | None = None,
+    progress: ProgressCallback | None = None,
+) -> BoundResult:
+    """Return a lower bound on TEL whose certificate has been verified in exact integer arithmetic.
+
+    Parameters
+    ----------
+    problem
+        Objective TEL; any arrivals, batch caps and workers (pooled, docs/math.md §6).
+    method
+        ``volume`` (O(n log n)), ``lp`` (HiGHS; small instances), ``lagrangian`` (memory and batch prices),
+        ``stagger`` (docs/math.md §4 as well), ``best`` (the strongest that the deadline allows).
+    deadline
+        Dual methods stop there with the best prices so far, or earlier when they no longer gain.
+    seed
+        Accepted for uniformity: no method draws random numbers.
+    upper
+        TEL of a known schedule, shown in progress reports; a bound above it raises `SolverError`.
+    progress
+        Called with the best bound so far.
+
+    Raises
+    ------
+    OptionError
+        Unknown method or an objective other than TEL.
+    SizeError, SolverError
+        ``lp`` only: the LP is too large, or HiGHS found no dual solution. Bounds that contradict `upper`.
+    """
+    del seed
+    if method not in METHODS:
+        raise OptionError(f"unknown bound method {method!r}; known: {', '.join(METHODS)}")
+    if problem.objective.name != "tel":
+        raise OptionError(f"lower bounds are for TEL, not {problem.objective.name}")
+    began = deadline.elapsed
+    report = _reporter(progress, method, deadline, upper)
+    steps: dict[str, Sequence[str]] = {"best": ("volume", "stagger")}
+    best: _Answer | None = None
+    for name in steps.get(method, (method,)):
+        answer = _run(problem, name, deadline, report)
+        if best is None or (answer[0].value or 0) > (best[0].value or 0):
+            best = answer
+    assert best is not None
+    certificate, raw, iterations = best
+    if upper is not None and certificate.value is not None and certificate.value > upper:
+        raise SolverError(f"the verified bound {certificate.value} lies above a schedule of {upper}: one is wrong")
+    seconds = deadline.elapsed - began
+    return BoundResult(method, certificate.value, raw, certificate, True, seconds, iterations)
+
+
+def _run(problem: Problem, method: str, deadline: Deadline, report: Report | None) -> _Answer:
+    if method == "volume":
+        return volume_certificate(problem), None, 0
+    if method == "lp":
+        terms, raw, iterations = lp_prices(problem, deadline)
+        return certify_prices(problem, "lp", terms), raw, iterations
+    # The last tenth is for rounding and exact verification.
+    inner = deadline.share(0.9)
+    search = (memory_prices if method == "lagrangian" else stagger_prices)(problem, inner, report)
+    return certify_prices(problem, method, search.terms()), search.best.value, search.evaluations
+
+
+def _reporter(progress: ProgressCallback | None, method: str, deadline: Deadline, upper: int | None) -> Report | None:
+    if progress is None:
+        return None
+
+    def report(value: float) -> None:
+        if math.isfinite(value):
+            progress(Progress(f"bound: {method}", deadline.elapsed, upper, math.floor(value)))
+
+    return report
