@@ -2,7 +2,8 @@
 
 A label is a partial schedule seen from the makespan backwards: the set of placed requests, the cost Σ m·gap so far, and every request that still holds memory
 at the last placement, with its elapsed time and whether something has *blocked* it from completing one step earlier.
-Items that hold nothing any more are kept while they may still be blocked at their own start, or while they fix the makespan.
+Items that hold nothing any more are kept while the relaxation remembers them (its states are dropped under the assumption that a label shows all
+of them), while they may still be blocked at their own start, or while they fix the makespan.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ def expand(
                             b = True
                     elif e == output[r] and not b:
                         b = slack < peak[r] - output[r] + 1 or active + 1 == cap
-                    keep = e < output[r] or (e == output[r] and not b)
+                    keep = e < output[r] or e < reach[r] or (e == output[r] and not b)
                     if life[r] - e == new_tail:
                         keep = keep or not fixed
                         fixed = True

@@ -51,7 +51,20 @@ class PassResult:
 class Layer:
     """Labels with the same number of placed requests, as a struct of arrays that can grow."""
 
-    NAMES = ("visited", "cost", "tail", "count", "owner", "elapsed", "blocked", "bound", "parent", "gap", "alive", "link")
+    NAMES = (
+        "visited",
+        "cost",
+        "tail",
+        "count",
+        "owner",
+        "elapsed",
+        "blocked",
+        "bound",
+        "parent",
+        "gap",
+        "alive",
+        "link",
+    )
 
     def __init__(self, capacity: int, width: int) -> None:
         self.visited = np.zeros(capacity, np.int64)
@@ -116,7 +129,8 @@ def run_pass(
     n = work.n
     total_price = int(relaxation.price.sum())
     limit = relaxation.big // 2 if threshold is None else SCALE * threshold - total_price
-    width = min(n, 2 * work.most_active + 2)
+    lasting = bool((relaxation.reach > work.output).any())
+    width = n if lasting else min(n, 2 * work.most_active + 2)
     most = max(1000, memory_limit_bytes // (3 * Layer.bytes_per_label(width)))
     arrivals, counted = bool(work.arrival.any()), work.cap < n
     head = np.full(1 << HASH_BITS, -1, np.int64)
@@ -153,7 +167,10 @@ def run_pass(
         current = following
         if len(current) == 0:
             return PassResult(Ending.COMPLETE, None, kept, children)
-    best = int(np.argmin(current.cost + n * current.tail))
+    total = current.cost + n * current.tail  # exact; the bounds above may have been lower
+    best = int(np.argmin(total)) if len(total) else 0
+    if len(total) == 0 or (threshold is not None and total[best] > threshold):
+        return PassResult(Ending.COMPLETE, None, kept, children)
     return PassResult(Ending.COMPLETE, _distances(n, current, history, best), kept, children)
 
 

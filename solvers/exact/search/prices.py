@@ -91,7 +91,10 @@ class Ascent:
     def settle(self, upper: int | None, deadline: Deadline) -> bool:
         """Put the best prices into the table and drop the states that cannot beat `upper`; False when time ran out."""
         assert self.price is not None
-        if not np.array_equal(self.relaxation.price, self.price) and self.relaxation.evaluate(self.price, deadline) is None:
+        if (
+            not np.array_equal(self.relaxation.price, self.price)
+            and self.relaxation.evaluate(self.price, deadline) is None
+        ):
             return False
         if upper is not None:
             self.relaxation.prune(upper - 1)
