@@ -17,6 +17,7 @@ from kvbound.solvers.exact.bounding import certified_bound
 from kvbound.solvers.exact.config import SolveConfig
 from kvbound.solvers.exact.finish import finish, merge
 from kvbound.solvers.exact.fixing import fix_starts
+from kvbound.solvers.exact.interrupt import noticing_interrupts
 from kvbound.solvers.exact.known import Answer, Known
 from kvbound.solvers.exact.outcome import Result, Termination
 from kvbound.solvers.exact.presolve import Screen, heuristics, screen
@@ -48,43 +49,45 @@ def solve_auto(
         if progress is not None:
             progress(Progress(stage, deadline.elapsed, known.tel, known.bound))
 
-    try:
-        known, seen = screen(problem, known)
-        tell("; ".join(seen.notes) or "presolve")
-        if not known.reached(config.gap):
-            method = "heuristics"
-            share = deadline.share(HEURISTIC_SHARE, HEURISTIC_SECONDS)
-            known = heuristics(problem, known, share, config.seed, progress)
-            tell("heuristics")
-        for method in _order(problem, seen):
-            if known.reached(config.gap) or deadline.passed:
-                break
-            if method == "bound":
-                share = deadline.share(BOUND_SHARE, BOUND_SECONDS)
-                known = certified_bound(problem, known, share, config.seed, progress)
-                tell("bound")
-                continue
-            start = replace(known, cuts=default_cuts(problem, method))
-            if method in ("highs", "cp-sat"):
-                start = fix_starts(problem, start)
-                if start.closed:
-                    known = known.with_bound(start.bound, start.proved_by)
+    with noticing_interrupts() as interrupted:
+        try:
+            known, seen = screen(problem, known)
+            tell("; ".join(seen.notes) or "presolve")
+            if not known.reached(config.gap):
+                method = "heuristics"
+                share = deadline.share(HEURISTIC_SHARE, HEURISTIC_SECONDS)
+                known = heuristics(problem, known, share, config.seed, progress)
+                tell("heuristics")
+            for stage in _order(problem, seen):
+                if known.reached(config.gap) or deadline.passed or interrupted.is_set():
                     break
-            try:
-                require_size(problem, method, start, config.memory_limit)
-            except SizeError as refused:
-                tell(str(refused))
-                answer = Answer(Termination.MEMORY_LIMIT, None, None, "not built", 0.0, 0.0)
-                continue
-            answer = backends[method](problem, config, start, deadline, progress)
-            after = merge(problem, method, start, answer)
-            known = replace(after, cuts=known.cuts, horizon=None, allowed=None, cutoff=None)
-            tell(method)
-            if answer.termination in (Termination.INTERRUPTED, Termination.TIME_LIMIT):
-                break
-    except KeyboardInterrupt:
+                method = stage
+                if stage == "bound":
+                    share = deadline.share(BOUND_SHARE, BOUND_SECONDS)
+                    known = certified_bound(problem, known, share, config.seed, progress)
+                    tell("bound")
+                    continue
+                start = replace(known, cuts=default_cuts(problem, stage))
+                if stage in ("highs", "cp-sat"):
+                    start = fix_starts(problem, start)
+                    if start.closed:
+                        known = known.with_bound(start.bound, start.proved_by)
+                        break
+                try:
+                    require_size(problem, stage, start, config.memory_limit)
+                except SizeError as refused:
+                    tell(str(refused))
+                    answer = Answer(Termination.MEMORY_LIMIT, None, None, "not built", 0.0, 0.0)
+                    continue
+                answer = backends[stage](problem, config, start, deadline, progress)
+                after = merge(problem, stage, start, answer)
+                known = replace(after, cuts=known.cuts, horizon=None, allowed=None, cutoff=None)
+                tell(stage)
+        except KeyboardInterrupt:
+            interrupted.set()
+    if interrupted.is_set():
         answer = replace(answer, termination=Termination.INTERRUPTED)
-    if answer.termination is Termination.UNKNOWN and deadline.passed:
+    elif deadline.passed:
         answer = replace(answer, termination=Termination.TIME_LIMIT)
     return finish(problem, method, config, deadline, known, answer)
 

@@ -62,6 +62,14 @@ def set_option(solver: highspy.Highs, name: str, value: Any) -> None:
         raise OptionError(f"HiGHS refused the option {name}={value!r}")
 
 
+def set_threads(solver: highspy.Highs, threads: int) -> None:
+    """Set the number of threads; a changed number fails unless the scheduler is restarted."""
+    import highspy
+
+    highspy.Highs.resetGlobalScheduler(True)
+    set_option(solver, "threads", threads)
+
+
 def highs_lp(model: TimeIndexed, *, relaxed: bool = False) -> highspy.HighsLp:
     """The arrays as HiGHS's own structure; `relaxed` drops integrality."""
     import highspy
@@ -124,7 +132,9 @@ def solve_highs(
     build_seconds = time.perf_counter() - begin
     if deadline.passed:
         return Answer(Termination.TIME_LIMIT, None, None, "not started", build_seconds, 0.0)
-    set_option(solver, "threads", config.cores)
+    set_threads(solver, config.cores)
+    # Presolve finds nothing in these models ("not reduced") and does not look at the clock while it searches.
+    set_option(solver, "presolve", "off")
     set_option(solver, "random_seed", config.seed)
     set_option(solver, "mip_rel_gap", config.gap / (1 + config.gap))
     set_option(solver, "mip_abs_gap", ABS_GAP)

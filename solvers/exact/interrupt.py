@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -41,3 +43,28 @@ def interruptible(run: Callable[[], T], stop: Callable[[], None]) -> tuple[T, bo
     if call.error is not None:
         raise call.error
     return call.value[0], interrupted
+
+
+@contextmanager
+def noticing_interrupts() -> Iterator[threading.Event]:
+    """An event that is set by Ctrl-C, also when the work in between swallows the `KeyboardInterrupt` and ends early.
+
+    Outside the main thread signals belong to somebody else, and the event stays unset.
+    """
+    hit = threading.Event()
+    before: Any = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        hit.set()
+        if callable(before):
+            before(number, frame)
+
+    try:
+        signal.signal(signal.SIGINT, note)
+    except ValueError:
+        yield hit
+        return
+    try:
+        yield hit
+    finally:
+        signal.signal(signal.SIGINT, before)

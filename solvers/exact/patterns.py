@@ -21,7 +21,7 @@ from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 from kvbound.models.schedule import Schedule
 from kvbound.solvers.deadline import Deadline
-from kvbound.solvers.exact.highs import greet_quietly, set_option
+from kvbound.solvers.exact.highs import greet_quietly, set_option, set_threads
 
 #: Prices are multiples of 1/SCALE.
 SCALE = 1 << 20
@@ -102,7 +102,7 @@ class PatternLp:
         greet_quietly()
         solver = highspy.Highs()
         set_option(solver, "output_flag", False)
-        set_option(solver, "threads", 1)
+        set_threads(solver, 1)
         if deadline.remaining is not None:
             set_option(solver, "time_limit", max(0.1, deadline.remaining))
         for _ in range(problem.n):
@@ -225,7 +225,7 @@ def best_of_patterns(program: PatternLp, incumbent: Schedule, deadline: Deadline
     set_option(solver, "mip_abs_gap", 0.999)
     set_option(solver, "mip_rel_gap", 0.0)
     if deadline.remaining is not None:
-        set_option(solver, "time_limit", solver.getRunTime() + deadline.remaining)
+        set_option(solver, "time_limit", deadline.remaining)
     warm = highspy.HighsSolution()
     warm.col_value = program.values(incumbent).tolist()
     solver.setSolution(warm)

@@ -27,6 +27,7 @@ def solve_pyomo(
     problem: Problem, config: SolveConfig, known: Known, deadline: Deadline, progress: ProgressCallback | None
 ) -> Answer:
     """Solve formulation 1 through Pyomo."""
+    import highspy
     from pyomo.contrib.solver.common.results import SolutionStatus as PyomoStatus
     from pyomo.contrib.solver.solvers.highs import Highs
 
@@ -36,6 +37,7 @@ def solve_pyomo(
     if deadline.passed:
         return Answer(Termination.TIME_LIMIT, None, None, "not started", build_seconds, 0.0)
     greet_quietly()
+    highspy.Highs.resetGlobalScheduler(True)  # HiGHS fails when the number of threads differs from the last run's
     solver = Highs()
     solver.config.time_limit = deadline.remaining
     solver.config.threads = config.cores

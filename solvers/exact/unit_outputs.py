@@ -21,7 +21,7 @@ SHARES = (0.3, 0.25, 0.5, 1.0)
 def solve_unit_outputs(
     problem: Problem, config: SolveConfig, known: Known, deadline: Deadline, progress: ProgressCallback | None
 ) -> Answer:
-    """Solve a problem whose outputs are all one token; bounds are the prover's claim, there is no certificate for them."""
+    """Solve a problem whose outputs are all one token; bounds are the prover's claim, without a certificate."""
     begin = time.perf_counter()
     native = "patterns"
     program = None
