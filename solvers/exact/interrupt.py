@@ -17,12 +17,15 @@ class _Call(threading.Thread, Generic[T]):
         self._run_it = run
         self.value: list[T] = []
         self.error: BaseException | None = None
+        self.done = threading.Event()
 
     def run(self) -> None:
         try:
             self.value.append(self._run_it())
         except BaseException as error:  # carried over to the caller's thread and raised there
             self.error = error
+        finally:
+            self.done.set()
 
 
 def interruptible(run: Callable[[], T], stop: Callable[[], None]) -> tuple[T, bool]:
@@ -34,9 +37,10 @@ def interruptible(run: Callable[[], T], stop: Callable[[], None]) -> tuple[T, bo
     call = _Call(run)
     call.start()
     interrupted = False
-    while call.is_alive():
+    # An event and not `join`: interrupted while it waits, `Thread.join` of Python 3.11 takes the thread for finished.
+    while not call.done.is_set():
         try:
-            call.join(0.1)
+            call.done.wait(0.1)
         except KeyboardInterrupt:
             interrupted = True
             stop()
