@@ -80,7 +80,7 @@ class Backward:
     def most_active(self) -> int:
         """Most requests that can run together: each holds at least s_j + 1."""
         least = np.cumsum(np.sort(self.peak - self.output + 1))
-        return int(min(self.cap, max(1, np.searchsorted(least, self.memory, side="right"))))
+        return min(self.cap, max(1, int(np.searchsorted(least, self.memory, side="right"))))
 
     def start_times(self, distance: IntArray) -> IntArray:
         """Starts, in the problem's numbering, of the schedule with completions T − D_j, T as small as possible."""

@@ -1,9 +1,10 @@
 """Expansion of labels: hot loops of the exact search (docs/exact.md).
 
-A label is a partial schedule seen from the makespan backwards: the set of placed requests, the cost Σ m·gap so far, and every request that still holds memory
-at the last placement, with its elapsed time and whether something has *blocked* it from completing one step earlier.
-Items that hold nothing any more are kept while the relaxation remembers them (its states are dropped under the assumption that a label shows all
-of them), while they may still be blocked at their own start, or while they fix the makespan.
+A label is a partial schedule seen from the makespan backwards: the set of placed requests, the cost Σ m·gap so far, and
+every request that still holds memory at the last placement, with its elapsed time and whether something has *blocked*
+it from completing one step earlier. Items that hold nothing any more are kept while the relaxation remembers them (its
+states are dropped under the assumption that a label shows all of them), while they may still be blocked at their own
+start, or while they fix the makespan.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def not_above(owner_a, elapsed_a, count_a, owner_b, elapsed_b, count_b, shift, w
 def covers(owner_a, elapsed_a, count_a, tail_a, owner_b, elapsed_b, count_b, tail_b, shift, peak, output, counted):  # type: ignore[no-untyped-def]
     """Whether label a, after waiting `shift` steps, leaves at least as much room as label b at every later step.
 
-    The difference of two usages is linear between completions and starts, so these steps suffice: now, each step at which a
-    request of b has just dropped out, and each last step of a request of a.
+    The difference of two usages is linear between completions and starts, so these steps suffice: now, each step at
+    which a request of b has just dropped out, and each last step of a request of a.
     """
     if tail_a - shift > tail_b:
         return False
@@ -102,12 +103,12 @@ def remembered(owner, elapsed, blocked_count, gap, reach, base, level, ids, out,
 
 
 @njit(cache=True)
-def expand(
+def expand(  # type: ignore[no-untyped-def]
     first, last, m, limit, strict, arrivals, counted,
     visited, cost, tail, count, owner, elapsed, blocked,
     visited2, cost2, tail2, count2, owner2, elapsed2, blocked2, bound2, parent2, gap2, alive2, link, head,
-    filled, table, price, scale, peak, output, life, reach, base, level, ids, memory, cap, twins,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+    filled, table, price, twins, geo,
+):  # fmt: skip
     """Place one more request in every label first..last-1 of layer m.
 
     Children whose bound exceeds `limit` (price-adjusted, units of 1/scale) or that a kept label covers are dropped.
@@ -116,9 +117,11 @@ def expand(
     Returns
     -------
     tuple[int, int]
-        Reason and the next label to expand. After `FULL` the caller enlarges layer m + 1 and repeats that label: the children
-        already written cover their copies.
+        Reason and the next label to expand. After `FULL` the caller enlarges layer m + 1 and repeats that label: the
+        children already written cover their copies.
     """
+    peak, output, life, reach = geo.peak, geo.output, geo.life, geo.reach
+    memory, cap, scale = geo.memory, geo.cap, geo.scale
     n = len(peak)
     room_for = len(visited2)
     mask = len(head) - 1
@@ -174,7 +177,7 @@ def expand(
                 if gap > support and gap > tail[q] - life[j]:
                     continue
                 if variants < 0:
-                    variants = remembered(owner[q], elapsed[q], k, gap, reach, base, level, ids, out, xs)
+                    variants = remembered(owner[q], elapsed[q], k, gap, reach, geo.base, geo.level, geo.ids, out, xs)
                 filled[2] += 1
                 rest = np.int64(table[m + 1, out[0], j])
                 for v in range(1, variants):

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from kvbound.models.requests import IntArray
 from kvbound.solvers.deadline import Deadline
@@ -13,6 +14,8 @@ from kvbound.solvers.exact.search import labels as kernels
 from kvbound.solvers.exact.search.backward import Backward
 from kvbound.solvers.exact.search.relaxation import SCALE, Relaxation
 
+#: Parent, gap and placed request of every label of a layer.
+History = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int8]]
 #: Labels expanded between two looks at the clock.
 CHUNK = 2000
 #: Bits of the hash table of a layer.
@@ -119,7 +122,7 @@ def run_pass(
     Parameters
     ----------
     beam
-        Keep only this many labels of each layer, those with the least bounds; the pass is then a heuristic and proves nothing.
+        Keep only this many labels of each layer, those with the least bounds: a heuristic that proves nothing.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def run_pass(
     arrivals, counted = bool(work.arrival.any()), work.cap < n
     head = np.full(1 << HASH_BITS, -1, np.int64)
     current = _first_layer(work, relaxation, limit, width)
-    history: list[tuple[IntArray, IntArray, IntArray]] = []
+    history: list[History] = []
     kept, children, spent = len(current), 0, 0
     for m in range(1, n):
         following = Layer(max(4096, 2 * len(current)), width)
@@ -149,8 +152,7 @@ def run_pass(
             reason, q = kernels.expand(
                 q, upto, m, limit, True, arrivals, counted, *current.state(), *following.state(), following.bound,
                 following.parent, following.gap, following.alive, following.link, head, filled, relaxation.table,
-                relaxation.price, SCALE, work.peak, work.output, work.life, relaxation.reach, relaxation.base,
-                relaxation.level, relaxation.ids, work.memory, work.cap, work.twins,
+                relaxation.price, work.twins, relaxation.geometry,
             )  # fmt: skip
             if reason == kernels.FULL:
                 if len(following) >= most - spent:
@@ -187,7 +189,7 @@ def _first_layer(work: Backward, relaxation: Relaxation, limit: int, width: int)
     return layer
 
 
-def _distances(n: int, last: Layer, history: list[tuple[IntArray, IntArray, IntArray]], index: int) -> IntArray:
+def _distances(n: int, last: Layer, history: list[History], index: int) -> IntArray:
     """Follow the parents of label `index` of the last layer: D_j of every request."""
     if n == 1:
         return np.zeros(1, np.int64)

@@ -29,7 +29,7 @@ class Ascent:
     Attributes
     ----------
     price, bound
-        Best prices so far (None before the first evaluation) and the bound on TEL + Σ a_j that they give. The bound is valid for
+        Best prices so far (None before the first evaluation) and the bound on TEL + Σ a_j that they give, valid for
         all schedules better than the `upper` values handed to the methods.
     finished
         Whether more evaluations would not help.
@@ -55,7 +55,8 @@ class Ascent:
         """Make up to `evaluations` steps; stop early when the bound meets `upper` or the deadline passes."""
         for _ in range(min(evaluations, self._left)):
             self._left -= 1
-            trial = np.rint(self._point * SCALE).astype(np.int64)
+            most = self.relaxation.big // (2 * len(self._point))  # sums of prices stay below `big`
+            trial = np.clip(np.rint(self._point * SCALE), -most, most).astype(np.int64)
             raw = self.relaxation.evaluate(trial, deadline)
             if raw is None:
                 return
@@ -91,10 +92,8 @@ class Ascent:
     def settle(self, upper: int | None, deadline: Deadline) -> bool:
         """Put the best prices into the table and drop the states that cannot beat `upper`; False when time ran out."""
         assert self.price is not None
-        if (
-            not np.array_equal(self.relaxation.price, self.price)
-            and self.relaxation.evaluate(self.price, deadline) is None
-        ):
+        fresh = self.relaxation.complete and np.array_equal(self.relaxation.price, self.price)
+        if not fresh and self.relaxation.evaluate(self.price, deadline) is None:
             return False
         if upper is not None:
             self.relaxation.prune(upper - 1)

@@ -1,4 +1,4 @@
-"""The positional relaxation: exact packing of the last few completions, prices for "each request once" (docs/exact.md)."""
+"""The positional relaxation: exact packing of the last few completions, a price per request (docs/exact.md)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kvbound.models.requests import IntArray
 from kvbound.solvers.deadline import Deadline
+from kvbound.solvers.exact.search import prune as pruning
 from kvbound.solvers.exact.search import table as kernels
 from kvbound.solvers.exact.search.backward import Backward
 
@@ -20,6 +21,12 @@ SCALE = 128
 def number_of_sets(ids: int, level: int) -> int:
     """Number of item sets of at most level − 1 members."""
     return sum(math.comb(ids, k) for k in range(level))
+
+
+def entry_type(work: Backward) -> np.dtype[np.signedinteger]:
+    """Type of a table entry: 32 bits where costs and prices leave room for sums."""
+    worst = int(work.arrival.max() + work.output.sum()) * work.n * SCALE
+    return np.dtype(np.int32 if worst < 1 << 24 else np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +45,8 @@ class Shape:
 class Relaxation:
     """Table of completion bounds under prices, with the states that still matter.
 
-    For any prices μ, every feasible schedule of TEL + Σ a_j ≤ `threshold` costs at least what `evaluate` returns: a state is dropped
-    for good only when no schedule up to the threshold passes through it.
+    For any prices, every schedule of TEL + Σ a_j ≤ the lowest threshold ever pruned for costs at least what `evaluate`
+    returns: a state is dropped for good only when no such schedule passes through it.
     """
 
     def __init__(self, work: Backward, shape: Shape) -> None:
@@ -50,19 +57,21 @@ class Relaxation:
         self.owner = np.concatenate(([0], np.repeat(np.arange(n), shape.reach))).astype(np.int64)
         self.elapsed = np.zeros(self.ids + 1, np.int64)
         self.elapsed[1:] = np.arange(1, self.ids + 1) - self.base[self.owner[1:]]
-        worst = int(work.arrival.max() + work.output.sum()) * n * SCALE
-        narrow = worst < 1 << 28
-        self.big = 1 << (30 if narrow else 60)
+        dtype = entry_type(work)
+        self.big = 1 << (8 * dtype.itemsize - (2 if dtype.itemsize == 4 else 4))
         self.sets = kernels.item_sets(self.ids, self.level)
-        self.table: npt.NDArray[np.signedinteger] = np.full(
-            (n + 1, len(self.sets), n), self.big, np.int32 if narrow else np.int64
-        )
+        self.table: npt.NDArray[np.signedinteger] = np.full((n + 1, len(self.sets), n), self.big, dtype)
         states = kernels.possible_states(
             self.sets, self.owner, self.elapsed, work.peak, work.output, work.memory, work.cap
         )
         alone = states[states < n]
         self.states = [alone, alone, *(states.copy() for _ in range(n - 1))]
+        self.geometry = kernels.Geometry(
+            self.sets, self.owner, self.elapsed, work.peak, work.output, work.life, shape.reach, self.base, self.level,
+            self.ids, work.memory, work.cap, self.big, SCALE,
+        )  # fmt: skip
         self.price: IntArray = np.zeros(n, np.int64)
+        self.complete = False  # whether the table holds the values at `price`
         self.floors = np.full(n + 2, self.big, np.int64)
 
     def inherit(self, weaker: Relaxation) -> None:
@@ -70,12 +79,7 @@ class Relaxation:
         if weaker.level > 1 and not np.array_equal(weaker.reach, self.reach):
             return  # its ids mean something else
         for m in range(1, self.n + 1):
-            self.states[m] = kernels.inherit(self.states[m], self.n, self.sets, weaker.table[m])
-
-    def _geometry(self) -> tuple[object, ...]:
-        w = self.work
-        return (self.sets, self.owner, self.elapsed, w.peak, w.output, self.reach, self.base, self.level, self.ids,
-                w.memory, w.cap, self.big)  # fmt: skip
+            self.states[m] = pruning.inherit(self.states[m], self.n, self.sets, weaker.table[m], self.big)
 
     @property
     def num_states(self) -> int:
@@ -85,24 +89,26 @@ class Relaxation:
     def evaluate(self, price: IntArray, deadline: Deadline) -> int | None:
         """Set the prices (units of 1/SCALE), refill the table and return the bound in the same units.
 
-        Returns None when the deadline passed on the way (the table is then unusable until the next full evaluation), and
-        `big` when no schedule up to the threshold is left.
+        Returns None when the deadline passed on the way (the table is then unusable until the next full evaluation),
+        and `big` when no schedule up to the threshold is left.
         """
-        self.price = price
+        self.price, self.complete = price, False
         rows = np.full(len(self.sets), self.big, np.int64)
         new_rows = np.empty_like(rows)
         for m in range(self.n, 0, -1):
             if deadline.passed:
                 return None
-            self.floors[m] = kernels.fill(self.table, m, self.states[m], self.floors[m + 1], rows,
-                                          new_rows, price, self.work.life, SCALE, *self._geometry())  # fmt: skip
+            self.floors[m] = kernels.fill(
+                self.table, m, self.states[m], self.floors[m + 1], rows, new_rows, price, self.geometry
+            )
             rows, new_rows = new_rows, rows
+        self.complete = True
         least = int(self.floors[1])
         return self.big if least >= self.big // 2 else least + int(price.sum())
 
     def visits(self) -> IntArray:
         """Visits of each request on a cheapest path at the present prices."""
-        return kernels.count_visits(self.table, self.floors, SCALE, *self._geometry())
+        return kernels.count_visits(self.table, self.floors, self.geometry)
 
     def prune(self, threshold: int) -> int:
         """Drop the states through which no schedule with TEL + Σ a_j ≤ `threshold` passes; return how many are left."""
@@ -112,8 +118,7 @@ class Relaxation:
         there = np.full_like(here, self.big)
         for m in range(1, self.n + 1):
             floor = self.floors[m + 1] if m < self.n else self.big
-            kept = kernels.push(self.table, m, self.states[m], here, there, floor, self.price, limit, SCALE,
-                                *self._geometry())  # fmt: skip
+            kept = pruning.push(self.table, m, self.states[m], here, there, floor, self.price, limit, self.geometry)
             self.states[m] = self.states[m][:kept].copy()
             here, there = there, here
             there.fill(self.big)

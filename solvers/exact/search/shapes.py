@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from kvbound.solvers.exact.search.backward import Backward
-from kvbound.solvers.exact.search.relaxation import Shape
+from kvbound.solvers.exact.search.relaxation import Shape, entry_type
 
-#: Largest number of table entries of a relaxation: beyond it one evaluation takes minutes.
-MOST_ENTRIES = 150_000_000
+#: Largest table in bytes: beyond it one evaluation takes minutes.
+MOST_BYTES = 600_000_000
 
 
 def affordable_shapes(work: Backward, memory_bytes: int, most_level: int = 3) -> list[Shape]:
     """Shapes from weak to strong.
 
-    Items are remembered as long as they hold memory or, where that is affordable, as long as they delay the start of the schedule
-    (arrivals).
+    Items are remembered as long as they hold memory or, where that is affordable, as long as their arrivals push the
+    start of the schedule back.
     """
     shapes = []
     for level in range(1, most_level + 1):
@@ -23,8 +23,8 @@ def affordable_shapes(work: Backward, memory_bytes: int, most_level: int = 3) ->
             break
         for reach in (work.life, work.output):
             shape = Shape(level, reach.astype(np.int64))
-            size = shape.table_bytes(work.n, 4)
-            if size <= memory_bytes and size // 4 <= MOST_ENTRIES:
+            size = shape.table_bytes(work.n, entry_type(work).itemsize)
+            if size <= memory_bytes and size <= MOST_BYTES:
                 shapes.append(shape)
                 break
     if len(shapes) > 1:

@@ -211,7 +211,7 @@ def _round(run: _State, ascent: Ascent, memory: int) -> None:
 
 
 def _exhaust(run: _State, relaxation: Relaxation, threshold: int, deadline: Deadline, memory: int) -> Ending:
-    """One exact pass: afterwards the incumbent is optimal, or the bound exceeds the threshold, or the pass was cut short."""
+    """One exact pass: then the incumbent is optimal, or the bound exceeds the threshold, or the pass was cut short."""
     found = run_pass(run.work, relaxation, threshold, deadline, memory)
     run.labels += found.labels
     run.children += found.children
