@@ -40,9 +40,8 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         return _say("interrupted", INTERRUPTED)
     if isinstance(error, BrokenPipeError):
-        # The reader has gone (`| head`). What is still buffered must not fail at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        _settle_stdout()
+        return 0  # the reader has gone (`| head`) and wants no more
     if type(error).__module__.startswith("typer"):
         raise error  # usage errors that typer itself reports with exit code 2
     if os.environ.get("KVBOUND_DEBUG") == "1":
@@ -58,10 +57,19 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, MemoryError):
         return _say("not enough memory on this machine; take fewer requests with --limit", BAD_INPUT)
     if isinstance(error, OSError):
+        _settle_stdout()
         return _say(f"{error.filename or 'input/output'}: {error.strerror or error}", BAD_INPUT)
     return _say(
         f"internal error, please report: {type(error).__name__}: {error} (KVBOUND_DEBUG=1 prints the details)", INTERNAL
     )
+
+
+def _settle_stdout() -> None:
+    """What stdout cannot take (closed pipe, full disk) must not fail once more when the interpreter ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str, code: int) -> int:

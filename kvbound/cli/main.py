@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from typing import Annotated
@@ -52,13 +51,23 @@ for _command in (
 
 def run() -> None:
     """Entry point of the installed command."""
-    for name in ("stdout", "stderr"):  # closed by the caller (`>&-`): Python then has None there
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without Σ gets "?", not a failure
+    _own_stdout()
     try:
         app()
     except (Exception, KeyboardInterrupt) as error:  # outside of any command; inside, `guarded` was faster
         sys.exit(exit_code(error))
+
+
+def _own_stdout() -> None:
+    """Keep stdout for answers: what solvers print from C goes to stderr, so --json stays one document."""
+    for name in ("stdout", "stderr"):  # closed by the caller (`>&-`): Python then has None there
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
+    out, err = sys.__stdout__, sys.__stderr__
+    if out is None or err is None or sys.stdout is not out or sys.stderr is not err:
+        return  # closed, or redirected inside Python: leave the process alone
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    # A terminal without Σ gets "?", not a failure.
+    sys.stdout = open(answers, "w", encoding=out.encoding, errors="replace")  # noqa: SIM115
+    err.reconfigure(errors="replace")
