@@ -85,7 +85,7 @@ def test_policies_lists_all() -> None:
 
 def test_solve_proves_and_writes_the_optimum(tmp_path: Path) -> None:
     file = tmp_path / "best.json"
-    found = answer("solve", SOURCE, "--time-limit", "60", "-o", file)
+    found = answer("solve", SOURCE, "--time-limit", "300", "-o", file)
     assert {"termination", "status", "tel", "bound", "gap", "method", "seconds", "schedule"} <= found.keys()
     assert (found["termination"], found["status"], found["tel"], found["bound"]) == ("optimal", "optimal", 507, 507)
     assert answer("check", SOURCE, file)["tel"] == 507

@@ -141,7 +141,7 @@ def test_plot_is_written_and_a_wrong_ending_refused_first(tmp_path: Path) -> Non
 
 
 def test_exact_bound_proves_the_optimum() -> None:
-    found = answer("gap", SOURCE, "--policies", "svf", "--bound", "exact", "--time-limit", "60")
+    found = answer("gap", SOURCE, "--policies", "svf", "--bound", "exact", "--time-limit", "300")
     assert (found["bound"]["method"], found["bound"]["value"]) == ("exact", OPTIMUM)
     assert found["exact"]["tel"] == OPTIMUM
 
@@ -169,3 +169,8 @@ def test_workers_batch_limit_and_arrivals_reach_the_problem(tmp_path: Path) -> N
     assert {"n": 5, "memory": 50, "workers": 2, "batch": 3}.items() <= found["instance"].items()
     assert found["policies"][0]["makespan"] == 8 + 3  # the fifth arrives 4 s = 8 steps after the first
     assert json.dumps(found["notes"])
+
+
+def test_stdout_is_one_document_whatever_solvers_print() -> None:
+    done = kvbound("gap", SOURCE, "--policies", "svf", "--bound", "lp", "--json")
+    assert json.loads(done.stdout)["bound"]["method"] == "lp"
