@@ -178,15 +178,21 @@ class LinearWeight:
         zero = np.zeros_like(peak)
         _add(pieces, allowed, linear_from, np.minimum(full_from - 1, 0), c * peak, zero + 1)
         _add(pieces, allowed, full_from, zero, zero + c * memory, zero)
-        for d in range(1, c * delay):  # after completion, δ = d/c < β
-            if d * bottom >= c * top * memory:
-                break  # δ ≥ εM
-            room = c * top * memory - d * bottom  # (εM − δ)·c·bottom
-            # More others than p/δ leave nothing, so the cap keeps the value 0 and others·d inside int64.
-            others = np.minimum(((memory - peak) * c * bottom) // room, c * peak // d + 1)
-            value = np.where(others == 0, c * memory, np.maximum(0, c * peak - others * d))
-            keep = allowed & ((c * peak - d) * bottom >= c * top * memory) & (value > 0)
-            _add(pieces, keep, zero + d, zero + d, value, zero)
+        # After completion, δ = d/c: r is constant on runs of d, and on a run the value is 1 or (p − rδ)/M.
+        need = c * top * memory  # εM in units of 1/(c·bottom)
+        until = np.minimum(np.minimum(c * delay - 1, (need - 1) // bottom), c * peak + (-need) // bottom)
+        room = (memory - peak) * c * bottom
+        d = np.ones_like(peak)
+        while (alive := allowed & (d <= until)).any():
+            left = np.where(alive, need - d * bottom, 1)  # (εM − δ)·c·bottom > 0
+            others = np.where(alive, room // left, 0)
+            # r stays the same while (r+1)(εM − δ) > M − p; the value is positive while rδ < p.
+            last = np.minimum(until, (need - room // (others + 1) - 1) // bottom)
+            positive = np.where(others > 0, (c * peak - 1) // np.maximum(others, 1), last)
+            one = others == 0
+            end = np.minimum(last, positive)
+            _add(pieces, alive, d, end, np.where(one, c * memory, c * peak), -others)
+            d = np.where(alive, np.where(positive < last, until, last) + 1, until + 1)
         rows, lo, hi, a, b = (np.concatenate(column) for column in zip(*pieces, strict=True))
         return _csr(rows, lo, hi, a, b, len(peak))
 
