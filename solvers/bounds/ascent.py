@@ -65,9 +65,11 @@ def climb(
     steps: int,
     tolerance: float,
     deadline: Deadline,
+    target: float = np.inf,
     report: Callable[[float], None] | None = None,
 ) -> FloatArray:
-    """Raise the smoothed dual from `start`; stop after `steps`, at the deadline, or when ten steps gain less than
+    """Raise the smoothed dual from `start`; stop after `steps`, at the deadline, at an exact value of
+    `target`, or when ten steps gain less than
     `tolerance` (relative). Returns the last point; `best` collects the best exact value."""
     z = start
     at = dual.evaluate(z, mu)
@@ -75,7 +77,7 @@ def climb(
     memory = _Memory(len(z))
     history = [at.soft]
     for _ in range(steps):
-        if deadline.passed:
+        if deadline.passed or best.value >= target:
             break
         free = (z > 0.0) | (at.gradient > 0.0)
         direction = _direction(at.gradient, free, memory, z)

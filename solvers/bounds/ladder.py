@@ -44,7 +44,8 @@ def bound(
     seed
         Accepted for uniformity: no method draws random numbers.
     upper
-        TEL of a known schedule, shown in progress reports; a bound above it raises `SolverError`.
+        TEL of a known schedule: dual methods stop when they prove it optimal, progress reports show it, and a bound
+        above it raises `SolverError`.
     progress
         Called with the best bound so far.
 
@@ -65,7 +66,7 @@ def bound(
     steps: dict[str, Sequence[str]] = {"best": ("volume", "stagger")}
     best: _Answer | None = None
     for name in steps.get(method, (method,)):
-        answer = _run(problem, name, deadline, report)
+        answer = _run(problem, name, deadline, report, upper)
         if best is None or (answer[0].value or 0) > (best[0].value or 0):
             best = answer
     assert best is not None
@@ -76,7 +77,7 @@ def bound(
     return BoundResult(method, certificate.value, raw, certificate, True, seconds, iterations)
 
 
-def _run(problem: Problem, method: str, deadline: Deadline, report: Report | None) -> _Answer:
+def _run(problem: Problem, method: str, deadline: Deadline, report: Report | None, upper: int | None) -> _Answer:
     if method == "volume":
         return volume_certificate(problem), None, 0
     if method == "lp":
@@ -84,7 +85,9 @@ def _run(problem: Problem, method: str, deadline: Deadline, report: Report | Non
         return certify_prices(problem, "lp", terms), raw, iterations
     # The last tenth is for rounding and exact verification.
     inner = deadline.share(0.9)
-    search = (memory_prices if method == "lagrangian" else stagger_prices)(problem, inner, report)
+    # Rounding up closes the rest: beyond upper − 1 the schedule is proved optimal.
+    target = math.inf if upper is None else upper - 1 + 1e-3
+    search = (memory_prices if method == "lagrangian" else stagger_prices)(problem, inner, report, target)
     return certify_prices(problem, method, search.terms()), search.best.value, search.evaluations
 
 

@@ -11,7 +11,7 @@ from kvbound.models.problem import Problem
 from kvbound.models.weights import BatchWeight, MemoryWeight, Weight
 from kvbound.solvers.bounds.ascent import Incumbent, climb
 from kvbound.solvers.bounds.dual import Dual
-from kvbound.solvers.bounds.families import candidates
+from kvbound.solvers.bounds.families import candidates, choose, neighbours
 from kvbound.solvers.bounds.fluid import fluid_prices
 from kvbound.solvers.bounds.rows import FloatArray, PricedRows, unit
 from kvbound.solvers.deadline import Deadline
@@ -21,11 +21,11 @@ _FIRST_SMOOTHING = 0.012
 _LAST_SMOOTHING = 2e-5
 #: Prices per row set on the coarsest grid.
 _COARSE = 256
-#: Stagger rows added per round when all at once would be slow, and the work (window-starts) that counts as slow.
-_PER_ROUND = 4
-_ALL_AT_ONCE = 30_000_000
-#: Largest number of window-starts that one evaluation may cost.
-_MOST_WORK = 1_500_000_000
+#: Smoothing, and prices per weight, while stagger weights are being chosen.
+_ROUND_SMOOTHING = 2.5e-3
+_ROUND_BLOCKS = 1024
+#: Stagger weights added per round.
+_PER_ROUND = 8
 
 Report = Callable[[float], None]
 
@@ -33,8 +33,10 @@ Report = Callable[[float], None]
 class PriceSearch:
     """State of a dual search: rows, prices, smoothing; grows rows and refines blocks as it goes."""
 
-    def __init__(self, problem: Problem, deadline: Deadline, report: Report | None = None) -> None:
-        self.problem, self.deadline, self.report = problem, deadline, report
+    def __init__(
+        self, problem: Problem, deadline: Deadline, report: Report | None = None, target: float = np.inf
+    ) -> None:
+        self.problem, self.deadline, self.report, self.target = problem, deadline, report, target
         self.last = first_horizon(problem)
         weights: list[Weight] = [MemoryWeight()]
         if problem.fleet.pooled_batch is not None:
@@ -50,6 +52,11 @@ class PriceSearch:
         self.mu = _FIRST_SMOOTHING * self.mean_cost
 
     @property
+    def over(self) -> bool:
+        """Whether to stop: time is up, or the bound has reached what is needed."""
+        return self.deadline.passed or self.best.value >= self.target
+
+    @property
     def mean_cost(self) -> float:
         """Bound per request, the scale of the smoothing."""
         return max(1.0, self.best.value / self.problem.n)
@@ -58,7 +65,7 @@ class PriceSearch:
         """One stage at the present smoothing and grid."""
         before = self.dual.evaluations
         self.prices = climb(self.dual, self.prices, self.mu, self.best, steps=steps, tolerance=tolerance,
-                            deadline=self.deadline, report=self.report)  # fmt: skip
+                            deadline=self.deadline, target=self.target, report=self.report)  # fmt: skip
         self.evaluations += self.dual.evaluations - before
 
     def rebuild(self, rows: Sequence[PricedRows]) -> None:
@@ -91,8 +98,8 @@ class PriceSearch:
         return True
 
     def extend(self, weights: Sequence[Weight]) -> None:
-        """Add rows of more weights, priced 0, on the memory rows' grid."""
-        block = self.rows[0].block
+        """Add rows of more weights, priced 0, on a grid that `refine` makes finer later."""
+        block = -(-(self.last + 1) // _ROUND_BLOCKS)
         self.rebuild([*self.rows, *(PricedRows.of(w, self.last, block) for w in weights)])
 
     def drop_unused(self) -> None:
@@ -130,9 +137,9 @@ def first_horizon(problem: Problem) -> int:
 
 def finish(search: PriceSearch, tolerance: float) -> None:
     """Halve the smoothing and refine the grid until neither pays."""
-    while not search.deadline.passed:
+    while not search.over:
         before = search.best.value
-        search.climb(300, 2e-5)
+        search.climb(400, 5e-6)
         refined = search.refine()
         if search.mu <= _LAST_SMOOTHING * search.mean_cost:
             if not refined:
@@ -143,39 +150,49 @@ def finish(search: PriceSearch, tolerance: float) -> None:
             return
 
 
-def memory_prices(problem: Problem, deadline: Deadline, report: Report | None = None) -> PriceSearch:
-    """The Lagrangian bound with memory and batch prices (docs/math.md §5.3)."""
-    search = PriceSearch(problem, deadline, report)
-    finish(search, 2e-5)
+def memory_prices(
+    problem: Problem, deadline: Deadline, report: Report | None = None, target: float = np.inf
+) -> PriceSearch:
+    """The Lagrangian bound with memory and batch prices (docs/math.md §5.3); stops early at `target`."""
+    search = PriceSearch(problem, deadline, report, target)
+    finish(search, 5e-6)
     return search
 
 
-def stagger_prices(problem: Problem, deadline: Deadline, report: Report | None = None) -> PriceSearch:
-    """The Lagrangian bound with the stagger weights of docs/math.md §4, chosen by violation."""
-    search = PriceSearch(problem, deadline, report)
-    for _ in range(3):
-        search.climb(150, 2e-4)
-        search.refine()
-        search.mu *= 0.6
-    pool = candidates(problem)
-    while pool and not deadline.passed:
-        broken = search.violation(pool)
-        order = np.argsort(-broken, kind="stable")
-        mine = [pool[i] for i in order if broken[i] > 1e-3 * search.last]
-        if not mine:
+def stagger_prices(
+    problem: Problem, deadline: Deadline, report: Report | None = None, target: float = np.inf
+) -> PriceSearch:
+    """The Lagrangian bound with the stagger weights of docs/math.md §4 as well, chosen by violation."""
+    search = memory_prices(problem, deadline.share(0.4), report, target)
+    search.deadline = deadline
+    search.prices, search.mu = search.best.prices.copy(), _ROUND_SMOOTHING * search.mean_cost
+    _add_rounds(search, candidates(problem))
+    finish(search, 5e-6)
+    while len(search.rows) > 1 and not search.over:
+        value = search.best.value
+        search.drop_unused()
+        search.prices, search.mu = search.best.prices.copy(), _ROUND_SMOOTHING / 4 * search.mean_cost
+        _add_rounds(search, neighbours([r.weight for r in search.rows]), most=1)
+        finish(search, 5e-6)
+        if search.best.value - value < 5e-4 * value:
             break
-        starts = len(search.dual.prompt) * search.last
-        count = len(mine) if starts * 3 * len(mine) < _ALL_AT_ONCE else _PER_ROUND
-        chosen = mine[:count]
+    return search
+
+
+def _add_rounds(search: PriceSearch, pool: list[Weight], most: int = 100) -> None:
+    """Add violated weights in rounds, worst of each family first, while the bound gains noticeably."""
+    for _ in range(most):
+        if not pool or search.over:
+            return
+        chosen = choose(pool, search.violation(pool), _PER_ROUND)
+        if not chosen:
+            return
         began, value = time.monotonic(), search.best.value
         search.extend(chosen)
-        search.climb(150, 2e-4)
+        search.climb(80, 2e-4)
         search.drop_unused()
         pool = [w for w in pool if w not in chosen]
-        if search.best.value - value < 1e-3 * value:
-            break
-        left = deadline.remaining
-        if left is not None and left < 2.5 * (time.monotonic() - began):
-            break
-    finish(search, 2e-5)
-    return search
+        left = search.deadline.remaining
+        short = left is not None and left < 3.0 * (time.monotonic() - began)
+        if short or search.best.value - value < 5e-4 * value:
+            return

@@ -31,6 +31,8 @@ def lp_prices(problem: Problem, deadline: Deadline, weights: tuple[Weight, ...] 
     """
     import highspy
 
+    from kvbound.solvers.exact.highs import greet_quietly
+
     if not problem.fleet.identical:
         raise SizeError("the pooled LP needs identical workers; --method lagrangian takes any fleet")
     steps = first_horizon(problem)
@@ -53,6 +55,7 @@ def lp_prices(problem: Problem, deadline: Deadline, weights: tuple[Weight, ...] 
     lp.a_matrix_.start_ = model.indptr.astype(np.int32)
     lp.a_matrix_.index_ = model.index
     lp.a_matrix_.value_ = model.value / unit[model.index]
+    greet_quietly()
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     left = deadline.remaining

@@ -1,0 +1,105 @@
+"""Lower bounds: strength against the LP, and against schedules, with times. Prints dated tables in Markdown.
+
+    python benchmarks/bounds.py [--part lp|reach|all] [--limit SECONDS]
+
+`lp`: the Lagrangian bound next to the LP optimum by HiGHS on instances whose LP fits.
+`reach`: the strongest verified bound next to the best policy of `kvbound.solvers.policies`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import resource
+import time
+from collections.abc import Callable
+
+from kvbound.instances import load
+from kvbound.models import Problem
+from kvbound.models.errors import KvboundError
+from kvbound.solvers.bounds import BoundResult, bound
+from kvbound.solvers.deadline import Deadline
+from kvbound.solvers.policies import resolve, run_policy
+
+FITS = [f"jaillet:seed={seed}" for seed in range(10)] + [
+    f"mix:n={n},long=0.2,seed={s},memory=4200" for n, s in ((12, 0), (16, 1), (20, 2))
+]
+REACH = [
+    "tiny:n=8,seed=0",
+    "tiny:n=12,seed=0",
+    "tiny:n=14,seed=0",
+    "jaillet:seed=0",
+    "jaillet:seed=1",
+    "mix:n=200,long=0.2,seed=0",
+    "mix:n=2000,long=0.2,seed=0",
+    "mix:n=10000,long=0.2,seed=0",
+]
+
+
+def timed(problem: Problem, method: str, limit: float | None) -> tuple[BoundResult | None, float]:
+    """The bound (None when the method declines) and the wall-clock seconds."""
+    began = time.perf_counter()
+    try:
+        result = bound(problem, method, deadline=Deadline(limit))
+    except KvboundError as error:
+        print(f"<!-- {problem.name}: {method} declines: {error} -->")
+        return None, time.perf_counter() - began
+    return result, time.perf_counter() - began
+
+
+def against_the_lp(limit: float) -> None:
+    """Table 1: dual ascent against HiGHS."""
+    print("\n| instance | n | M | LP optimum | s | Lagrangian | s | below LP | times faster |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for source in FITS:
+        problem = load(source).problem
+        dual, dual_seconds = timed(problem, "lagrangian", limit)
+        lp, lp_seconds = timed(problem, "lp", None)
+        if lp is None or dual is None or lp.raw is None or dual.raw is None:
+            continue
+        print(
+            f"| {source} | {problem.n} | {problem.fleet.largest} | {lp.raw:.2f} | {lp_seconds:.2f} | {dual.raw:.2f} | "
+            f"{dual_seconds:.2f} | {100 * (1 - dual.raw / lp.raw):.4f} % | {lp_seconds / dual_seconds:.0f} |",
+            flush=True,
+        )
+
+
+def reach(limit: float) -> None:
+    """Table 2: verified bounds against policies."""
+    print("\n| instance | best policy | TEL | volume | Lagrangian | s | stagger | s | gap |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    for source in REACH:
+        problem = load(source).problem
+        runs = [run_policy(problem, policy, seed=0) for policy in resolve(["svf", "mc-sf", "sorted-f:swap"])]
+        tel, name = min((r.tel, r.name) for r in runs if r.tel is not None)
+        volume, _ = timed(problem, "volume", None)
+        dual, dual_seconds = timed(problem, "lagrangian", limit / 2)
+        stagger, seconds = timed(problem, "stagger", limit)
+        values = [r.value for r in (volume, dual, stagger) if r is not None and r.value is not None]
+        gap = 100 * (tel / max(values) - 1)
+        shown = ["–" if r is None else str(r.value) for r in (volume, dual, stagger)]
+        print(
+            f"| {source} | {name} | {tel} | {shown[0]} | {shown[1]} | {dual_seconds:.1f} "
+            f"| {shown[2]} | {seconds:.1f} | {gap:.1f} % |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Parse the options and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=["lp", "reach", "all"], default="all")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds per bound")
+    options = parser.parse_args()
+    print(f"{datetime.date.today()}, {platform.machine()}, Python {platform.python_version()}, limit {options.limit} s")
+    bound(load("tiny:n=8,seed=0").problem, "stagger", deadline=Deadline(5.0))  # compile first
+    parts: dict[str, Callable[[float], None]] = {"lp": against_the_lp, "reach": reach}
+    for part, run in parts.items():
+        if options.part in (part, "all"):
+            run(options.limit)
+    print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
