@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from kvbound.checkers.sequence_rule import sequence_bound
 from kvbound.models.errors import CertificateError, OptionError
 from kvbound.models.pricing import Layout, cheapest_starts, start_price
 from kvbound.models.problem import Problem
@@ -79,7 +80,8 @@ class Certificate:
     Parameters
     ----------
     rule
-        `prices` (the formula above) or `volume` (recomputed from the volumes, docs/math.md §5.1).
+        `prices` (the formula above), `volume` (recomputed from the volumes, docs/math.md §5.1) or `sequence`
+        (the sequence relaxation under multipliers, docs/bounds.md §1).
     method
         What produced it; for people, not part of the proof.
     fingerprint
@@ -87,21 +89,26 @@ class Certificate:
     denominator
         D ≥ 1.
     terms
-        The prices; empty for `volume`.
+        The prices; empty for `volume` and `sequence`.
     value
         The claimed bound in steps, or None when nothing is claimed beyond what the prices prove.
+    level, multipliers
+        For `sequence`: how many requests the relaxation remembers (2 or 3), and its numerators, one per distinct
+        (prompt + output, output) in ascending order, shape (types,).
     """
 
-    rule: Literal["prices", "volume"]
+    rule: Literal["prices", "volume", "sequence"]
     method: str
     fingerprint: str
     denominator: int
     terms: tuple[PriceTerm, ...]
     value: int | None
+    level: int | None = None
+    multipliers: IntArray | None = None
 
     def __post_init__(self) -> None:
-        if self.rule not in ("prices", "volume"):
-            raise CertificateError(f"unknown certificate rule {self.rule!r}; known: prices, volume")
+        if self.rule not in ("prices", "volume", "sequence"):
+            raise CertificateError(f"unknown certificate rule {self.rule!r}; known: prices, volume, sequence")
         for name in ("denominator", "value"):
             number = getattr(self, name)
             if name == "value" and number is None:
@@ -111,8 +118,17 @@ class Certificate:
             object.__setattr__(self, name, int(number))  # NumPy integers would overflow
         if self.denominator < 1:
             raise CertificateError(f"denominator is {self.denominator}; it must be at least 1")
-        if self.rule == "volume" and self.terms:
-            raise CertificateError("a volume certificate carries no prices")
+        if self.rule != "prices" and self.terms:
+            raise CertificateError(f"a {self.rule} certificate carries no prices")
+        if self.rule == "sequence":
+            if self.level not in (2, 3) or self.multipliers is None:
+                raise CertificateError("a sequence certificate needs level 2 or 3 and its multipliers")
+            array = np.asarray(self.multipliers)
+            if array.ndim != 1 or array.dtype.kind not in "iu":
+                raise CertificateError("multipliers must be a list of integers")
+            object.__setattr__(self, "multipliers", array.astype(np.int64))
+        elif self.level is not None or self.multipliers is not None:
+            raise CertificateError(f"a {self.rule} certificate carries no multipliers")
 
 
 def verify(problem: Problem, certificate: Certificate) -> int:
@@ -145,6 +161,8 @@ def evaluate(problem: Problem, certificate: Certificate) -> int:
         raise CertificateError(f"certificates bound TEL, not {problem.objective.name}")
     if certificate.rule == "volume":
         return volume_bound(problem)
+    if certificate.level is not None and certificate.multipliers is not None:
+        return sequence_bound(problem, certificate.level, certificate.denominator, certificate.multipliers)
     scaled = scaled_value(problem, certificate)
     # No schedule is faster than every request running at once, whatever the prices say.
     return max(-(-scaled // certificate.denominator), int_sum(problem.requests.output))
@@ -165,7 +183,7 @@ def scaled_value(problem: Problem, certificate: Certificate) -> int:
     paid = sum(int_sum(term.prices) * cap for term, cap in zip(certificate.terms, capacities, strict=True))
     if layout is None:
         return certificate.denominator * int_sum(output * count) - paid
-    if _magnitude(certificate, layout, output, arrival, horizon) < _INT64_SAFE:
+    if fits_int64(certificate, layout, output, arrival, horizon):
         dense = [term.dense(t + 1) for term, t in zip(certificate.terms, ticks, strict=True)]
         lam, the = layout.prefix(dense, np.int64)
         cheapest, _ = cheapest_starts(layout, output, arrival, certificate.denominator, horizon, lam, the)
@@ -222,8 +240,8 @@ def _weights(problem: Problem, certificate: Certificate) -> tuple[list[Weight], 
     return weights, capacities
 
 
-def _magnitude(certificate: Certificate, layout: Layout, output: IntArray, arrival: IntArray, horizon: int) -> int:
-    """Upper bound on every intermediate absolute value of the int64 path, in Python integers."""
+def fits_int64(certificate: Certificate, layout: Layout, output: IntArray, arrival: IntArray, horizon: int) -> bool:
+    """Whether no intermediate value of pricing every start up to `horizon` can leave int64, by exact estimate."""
     last_start = max(horizon, int(arrival.max()))
     last_end = last_start + int(output.max())
     total = certificate.denominator * (last_end + 1)
@@ -236,7 +254,7 @@ def _magnitude(certificate: Certificate, layout: Layout, output: IntArray, arriv
         prices = int_sum(term.prices)
         top_tick = int(term.ticks[-1]) if term.ticks.size else 0
         worst = max(worst, (value + slope * scale * last_end) * prices + slope * top_tick * prices, top_tick * prices)
-    return total + 2 * most_segments * worst
+    return total + 2 * most_segments * worst < _INT64_SAFE
 
 
 def _cheapest_in_python(

@@ -29,12 +29,14 @@ class CertificateFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     format: Literal["kvbound-certificate"]
     schema_version: Literal[1]
-    rule: Literal["prices", "volume"]
+    rule: Literal["prices", "volume", "sequence"]
     method: str
     fingerprint: str
     denominator: Annotated[int, Field(ge=1, strict=True)]
     value: Annotated[int, Field(strict=True)] | None
     terms: list[_Term]
+    level: Annotated[int, Field(strict=True)] | None = None
+    multipliers: list[Annotated[int, Field(gt=-(2**62), lt=2**62, strict=True)]] | None = None
 
 
 def certificate_to_json(certificate: Certificate) -> str:
@@ -60,6 +62,8 @@ def certificate_to_json(certificate: Certificate) -> str:
         "value": certificate.value,
         "terms": terms,
     }
+    if certificate.multipliers is not None:
+        document |= {"level": certificate.level, "multipliers": certificate.multipliers.tolist()}
     return json.dumps(document) + "\n"
 
 
@@ -76,7 +80,10 @@ def certificate_from_json(text: str, source: str) -> Certificate:
         PriceTerm(t.kind, tuple(t.parameters), np.array(t.ticks, np.int64), np.array(t.prices, np.int64))
         for t in data.terms
     )
-    return Certificate(data.rule, data.method, data.fingerprint, data.denominator, terms, data.value)
+    multipliers = None if data.multipliers is None else np.array(data.multipliers, np.int64)
+    return Certificate(
+        data.rule, data.method, data.fingerprint, data.denominator, terms, data.value, data.level, multipliers
+    )
 
 
 def read_certificate(path: Path) -> Certificate:

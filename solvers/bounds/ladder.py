@@ -12,11 +12,12 @@ from kvbound.solvers.bounds.lagrangian import Report, memory_prices, stagger_pri
 from kvbound.solvers.bounds.linear_program import lp_prices
 from kvbound.solvers.bounds.result import BoundResult
 from kvbound.solvers.bounds.rounding import certify_prices, volume_certificate
+from kvbound.solvers.bounds.sequence import declines, sequence_prices
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.progress import Progress, ProgressCallback
 
 #: Names of the methods, weakest first.
-METHODS = ("volume", "lp", "lagrangian", "stagger", "best")
+METHODS = ("volume", "lp", "lagrangian", "stagger", "sequence", "best")
 
 _Answer = tuple[Certificate, float | None, int]
 
@@ -38,7 +39,8 @@ def bound(
         Objective TEL; any arrivals, batch caps and workers (pooled, docs/math.md §6).
     method
         ``volume`` (O(n log n)), ``lp`` (HiGHS; small instances), ``lagrangian`` (memory and batch prices),
-        ``stagger`` (docs/math.md §4 as well), ``best`` (the strongest that the deadline allows).
+        ``stagger`` (docs/math.md §4 as well), ``sequence`` (docs/bounds.md §1; one worker, lengths of at most a few
+        hundred), ``best`` (the strongest that fits the instance and the deadline).
     deadline
         Dual methods stop there with the best prices so far, or earlier when they no longer gain.
     seed
@@ -52,7 +54,7 @@ def bound(
     Raises
     ------
     OptionError
-        Unknown method or an objective other than TEL.
+        Unknown method, an objective other than TEL, or ``sequence`` on an instance that it does not fit.
     SizeError, SolverError
         ``lp`` only: the LP is too large, or HiGHS found no dual solution. Bounds that contradict `upper`.
     """
@@ -63,12 +65,13 @@ def bound(
         raise OptionError(f"lower bounds are for TEL, not {problem.objective.name}")
     began = deadline.elapsed
     report = _reporter(progress, method, deadline, upper)
-    steps: dict[str, Sequence[str]] = {"best": ("volume", "stagger")}
     best: _Answer | None = None
-    for name in steps.get(method, (method,)):
-        answer = _run(problem, name, deadline, report, upper)
+    for name, share in _steps(problem, method):
+        answer = _run(problem, name, deadline.share(share), report, upper)
         if best is None or (answer[0].value or 0) > (best[0].value or 0):
             best = answer
+        if upper is not None and best[0].value == upper:
+            break
     assert best is not None
     certificate, raw, iterations = best
     if upper is not None and certificate.value is not None and certificate.value > upper:
@@ -77,18 +80,33 @@ def bound(
     return BoundResult(method, certificate.value, raw, certificate, True, seconds, iterations)
 
 
+def _steps(problem: Problem, method: str) -> Sequence[tuple[str, float]]:
+    """Methods to run, each with its share of the time that is left then."""
+    if method != "best":
+        return ((method, 1.0),)
+    if problem.requests.arrival.any() or declines(problem) is not None:
+        return ("volume", 1.0), ("stagger", 1.0)
+    # Where two shapes can be remembered the sequence relaxation is far ahead of any prices.
+    return ("volume", 1.0), ("stagger", 0.1 if declines(problem, 3) is None else 0.5), ("sequence", 1.0)
+
+
 def _run(problem: Problem, method: str, deadline: Deadline, report: Report | None, upper: int | None) -> _Answer:
     if method == "volume":
         return volume_certificate(problem), None, 0
     if method == "lp":
         terms, raw, iterations = lp_prices(problem, deadline)
         return certify_prices(problem, "lp", terms), raw, iterations
+    if method == "sequence":
+        reason = declines(problem)
+        if reason is not None:
+            raise OptionError(f"{problem.name}: {reason}; use stagger or best")
+        return sequence_prices(problem, deadline, report, upper)
     # The last tenth is for rounding and exact verification.
     inner = deadline.share(0.9)
     # Rounding up closes the rest: beyond upper − 1 the schedule is proved optimal.
     target = math.inf if upper is None else upper - 1 + 1e-3
     search = (memory_prices if method == "lagrangian" else stagger_prices)(problem, inner, report, target)
-    return certify_prices(problem, method, search.terms()), search.best.value, search.evaluations
+    return certify_prices(problem, method, search.terms()), search.proved, search.evaluations
 
 
 def _reporter(progress: ProgressCallback | None, method: str, deadline: Deadline, upper: int | None) -> Report | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kvbound.checkers.certificate import Certificate, scaled_value
+from kvbound.checkers.certificate import Certificate, fits_int64, scaled_value
 from kvbound.models.errors import CertificateError
 from kvbound.models.pricing import Layout, start_costs
 from kvbound.models.problem import Problem
@@ -26,6 +26,8 @@ class ReducedCosts:
         D·L, the exact unrounded bound of the prices.
     first
         Start of entry 0 of each row, the arrivals; shape (n,).
+    least
+        D·min_k c_jk, the cheapest start of each request: what the prices make it worth; shape (n,).
     excess
         Per request the reduced costs D·(c_jk − min_k c_jk) ≥ 0 of the starts first_j, first_j + 1, …
     """
@@ -33,6 +35,7 @@ class ReducedCosts:
     denominator: int
     value: int
     first: IntArray
+    least: IntArray
     excess: tuple[IntArray, ...]
 
     def remaining(self, upper: int) -> list[IntArray]:
@@ -71,13 +74,12 @@ def reduced_costs(problem: Problem, certificate: Certificate) -> ReducedCosts:
     ticks = [int(t.ticks[-1]) if t.ticks.size else 0 for t in certificate.terms]
     last = max(int(r.arrival.max()), *(-(-t // w.scale) for t, w in zip(ticks, weights, strict=True)))
     layout = Layout.build(r.prompt, r.output, problem.fleet.largest, weights, ticks)
-    total = sum(float(t.prices.sum(dtype=np.float64)) for t in certificate.terms)
-    top = float(np.abs(layout.a).max(initial=0)) + 8.0 * float(last + r.output.max()) * float(np.abs(layout.b).max())
-    if 2.0 * total * top * float(np.diff(layout.ptr).max()) > 2.0**62:
+    if not fits_int64(certificate, layout, r.output, r.arrival, last):
         raise CertificateError("the certificate's integers do not fit 64 bits; write it with a smaller denominator")
     lam, the = layout.prefix([t.dense(k + 1) for t, k in zip(certificate.terms, ticks, strict=True)], np.int64)
-    rows = []
+    rows, least = [], np.empty(problem.n, np.int64)
     for j, (output, arrival) in enumerate(zip(r.output.tolist(), r.arrival.tolist(), strict=True)):
         cost = start_costs(layout, j, output, arrival, certificate.denominator, last, lam, the)
-        rows.append(cost - cost.min())
-    return ReducedCosts(certificate.denominator, value, r.arrival, tuple(rows))
+        least[j] = cost.min()
+        rows.append(cost - least[j])
+    return ReducedCosts(certificate.denominator, value, r.arrival, least, tuple(rows))
