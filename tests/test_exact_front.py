@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from ortools.sat.python import cp_model
 from pyomo.contrib.solver.common.results import TerminationCondition
+from reference import brute_force
 
 from kvbound.checkers import require_valid, verify
 from kvbound.models import Fleet, InputError, OptionError, Problem, Requests, Schedule
@@ -25,6 +26,7 @@ from kvbound.solvers.exact.finish import finish, integer_bound, merge
 from kvbound.solvers.exact.fixing import fix_starts
 from kvbound.solvers.exact.highs import column_values, load, read_schedule, set_option
 from kvbound.solvers.exact.known import Answer, Known
+from kvbound.solvers.exact.patterns import PatternLp, best_of_patterns, dearest_patterns, dive, generate, priced_bound
 from kvbound.solvers.exact.size import estimate
 from kvbound.solvers.exact.status import CP_SAT, HIGHS, PYOMO, translate
 from kvbound.solvers.progress import Progress
@@ -275,7 +277,7 @@ def test_fixing_keeps_every_better_schedule() -> None:
     from kvbound.solvers.bounds import bound
 
     problem = tiny(7, 1)
-    best: Result = solve(problem, method="search", config=SolveConfig(time_limit=60))
+    best: Result = solve(problem, method="cp-sat", config=SolveConfig(time_limit=60))
     assert best.schedule is not None
     assert best.tel is not None
     proof = bound(problem, "lagrangian", deadline=Deadline(2.0), seed=0)
@@ -289,3 +291,37 @@ def test_fixing_keeps_every_better_schedule() -> None:
         assert chosen in starts
     answer = solve(problem, method="highs", config=SolveConfig(time_limit=60, threads=2))
     assert answer.tel == best.tel
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_pattern_prices_bound_and_their_schedules_hold(workers: int) -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        problem = Problem(Requests(rng.integers(0, 11, 6), np.ones(6, int)), Fleet.uniform(12, workers, batch=3))
+        optimum = brute_force(problem.requests.prompt.tolist(), [1] * 6, [12] * workers, None, [3] * workers)
+        serial = Schedule(np.arange(6))
+        program = PatternLp.of(problem, last_step(problem, 21), Deadline(30.0))
+        program.add_schedule(serial)
+        bound = generate(program, Deadline(30.0))
+        assert bound is not None
+        assert optimum - 1 <= bound <= optimum
+        dived = dive(program, np.random.default_rng(0), 1, Deadline(30.0))
+        assert dived is not None
+        chosen = best_of_patterns(program, serial, Deadline(30.0))
+        assert chosen is not None
+        assert min(require_valid(problem, dived), require_valid(problem, chosen)) >= optimum
+        assert require_valid(problem, chosen) <= optimum + 1
+
+
+def test_any_prices_give_a_valid_bound() -> None:
+    problem = Problem(Requests([5, 5, 3, 2, 9], [1] * 5), Fleet((12,)))
+    optimum = brute_force([5, 5, 3, 2, 9], [1] * 5, [12])
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        price = rng.integers(0, 6 << 20, 5)
+        best, chosen = dearest_patterns(problem.requests.peak, price, 12, 3)
+        assert priced_bound(problem, price, best) <= optimum
+        for c in np.flatnonzero(best >= 0):
+            assert price[chosen[c]].sum() == best[c]
+            assert problem.requests.peak[chosen[c]].sum() <= 12
+            assert chosen[c].sum() == c

@@ -12,6 +12,7 @@ bound is exact. HiGHS finds good prices (the duals of its pattern LP) and, over 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from kvbound.solvers.exact.highs import greet_quietly, set_option, set_threads
 SCALE = 1 << 20
 #: Most entries of the knapsack table (requests × cardinality × memory), in bytes.
 MOST_ENTRIES = 400_000_000
+#: Pricing rounds after each fixing of a dive.
+PRICINGS = 8
 #: Disturbances of each width, and most columns, when patterns are gathered for a schedule.
 ROUNDS, MOST_COLUMNS = 15, 6000
 
@@ -156,13 +159,18 @@ class PatternLp:
         return Schedule(start, worker)
 
 
-def generate(program: PatternLp, deadline: Deadline) -> int | None:
-    """Price patterns until the LP is solved or the time is up; return the best bound proved."""
+def generate(program: PatternLp, deadline: Deadline, rounds: int | None = None) -> int | None:
+    """Price patterns until the LP is solved, `rounds` are over or the time is up; return the best bound proved.
+
+    The bound holds whatever columns are fixed: it comes from the prices alone.
+    """
     import highspy
 
     problem, best_bound = program.problem, None
     most, size = most_together(problem), problem.requests.peak
-    while not deadline.passed:
+    for _ in range(rounds) if rounds is not None else count():
+        if deadline.passed:
+            break
         program.solver.run()
         if program.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             break
@@ -183,6 +191,35 @@ def generate(program: PatternLp, deadline: Deadline) -> int | None:
         if not added:
             break
     return best_bound
+
+
+def dive(program: PatternLp, rng: np.random.Generator, width: int, deadline: Deadline) -> Schedule | None:
+    """Round the pattern LP down a path: fix one of the `width` patterns nearest to 1, price anew, until all is covered.
+
+    Patterns priced on the way stay in the program, where `best_of_patterns` may use them; None when time ran out.
+    """
+    import highspy
+
+    solver = program.solver
+    fixed: set[int] = set()
+    found = None
+    while not deadline.passed:
+        generate(program, deadline, rounds=PRICINGS)
+        solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            break
+        values = np.asarray(solver.getSolution().col_value)
+        if np.abs(values - np.rint(values)).max() < 1e-6:
+            found = program.read(values)
+            break
+        part = np.where(np.isin(np.arange(len(values)), list(fixed)), -1.0, values)
+        near = set(np.flatnonzero(part > 1 - 1e-6).tolist()) | {int(rng.choice(np.argsort(-part)[:width]))}
+        for c in near:
+            solver.changeColBounds(c, 1.0, float(len(program.problem.fleet)))
+        fixed |= near
+    for c in fixed:
+        solver.changeColBounds(c, 0.0, float(len(program.problem.fleet)))
+    return found
 
 
 def enrich(program: PatternLp, gap: int, seed: int, deadline: Deadline) -> None:

@@ -55,7 +55,7 @@ def solve_pyomo(
     solve_seconds = time.perf_counter() - begin
     native = results.termination_condition
     termination = translate(PYOMO, native)
-    if termination is Termination.UNKNOWN and deadline.passed:
+    if termination is Termination.UNKNOWN and deadline.remaining == 0.0:
         termination = Termination.TIME_LIMIT
     schedule = None
     if results.solution_status in (PyomoStatus.optimal, PyomoStatus.feasible):

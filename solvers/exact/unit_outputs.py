@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
+
 from kvbound.models.formulations.unit_outputs import build_unit_outputs, last_step
 from kvbound.models.problem import Problem
 from kvbound.solvers.deadline import Deadline
@@ -11,9 +13,11 @@ from kvbound.solvers.exact.config import SolveConfig
 from kvbound.solvers.exact.cpsat import run_cp_sat
 from kvbound.solvers.exact.known import Answer, Known
 from kvbound.solvers.exact.outcome import Termination
-from kvbound.solvers.exact.patterns import PatternLp, best_of_patterns, enrich, generate, patterns_fit
+from kvbound.solvers.exact.patterns import PatternLp, best_of_patterns, dive, enrich, generate, patterns_fit
 from kvbound.solvers.progress import Progress, ProgressCallback
 
+#: Widths of the dives (1 is the plain one, wider ones vary).
+DIVES = (1, 2, 2, 3, 3, 4)
 #: Shares of the remaining time: pricing, first choice among patterns, counting model, second choice.
 SHARES = (0.3, 0.25, 0.5, 1.0)
 
@@ -24,17 +28,17 @@ def solve_unit_outputs(
     """Solve a problem whose outputs are all one token; bounds are the prover's claim, without a certificate."""
     begin = time.perf_counter()
     native = "patterns"
-    program = None
+    program: PatternLp | None = None
 
     def tell() -> None:
         if progress is not None:
             progress(Progress("bin packing", deadline.elapsed, known.tel, known.bound))
 
-    def choose(share: float) -> None:
+    def choose(among: PatternLp, share: float) -> None:
         nonlocal known
-        if program is None or known.incumbent is None or known.reached(config.gap) or deadline.passed:
+        if known.incumbent is None or known.reached(config.gap) or deadline.passed:
             return
-        found = best_of_patterns(program, known.incumbent, deadline.share(share))
+        found = best_of_patterns(among, known.incumbent, deadline.share(share))
         if found is not None:
             known = known.with_schedule(problem, found)
         tell()
@@ -44,7 +48,13 @@ def solve_unit_outputs(
         program.add_schedule(known.incumbent)
         known = known.with_bound(generate(program, deadline.share(SHARES[0])), "pattern prices")
         tell()
-        choose(SHARES[1])
+        if not known.reached(config.gap):
+            rng, limit = np.random.default_rng(config.seed), deadline.share(0.3)
+            for width in DIVES:
+                found = dive(program, rng, width, limit)
+                known = known if found is None else known.with_schedule(problem, found)
+            tell()
+        choose(program, SHARES[1])
     build_seconds = 0.0
     termination = Termination.OPTIMAL
     if not known.reached(config.gap):
@@ -63,6 +73,6 @@ def solve_unit_outputs(
     if termination is not Termination.INTERRUPTED and not known.reached(config.gap):
         if program is not None and known.tel is not None and known.bound is not None:
             enrich(program, known.tel - known.bound, config.seed, deadline.share(0.2))
-            choose(SHARES[3])
+            choose(program, SHARES[3])
         termination = Termination.TIME_LIMIT if deadline.passed else termination
     return Answer(termination, known.incumbent, known.bound, native, build_seconds, time.perf_counter() - begin)
