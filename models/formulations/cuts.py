@@ -47,7 +47,11 @@ def usual_cuts(problem: Problem) -> Cuts:
 
 
 def default_cuts(problem: Problem, method: str) -> Cuts:
-    """Inequalities that pay for a method (benchmarks/exact.py): stagger rows only slow HiGHS's branch and cut down."""
+    """Inequalities that a method takes unless told otherwise.
+
+    HiGHS gets symmetry alone: stagger rows close much of its root gap but may leave no time for the root. A choice,
+    not a tuned setting; `benchmarks/exact.py` shows both.
+    """
     if method == "search":
         return PLAIN
     return Cuts(symmetry=True) if method in ("highs", "pyomo") else usual_cuts(problem)

@@ -1,7 +1,7 @@
 """`auto`: screens, heuristics, certified bound, fixing of starts, then the method that measured best; anytime.
 
 Each stage adds to what is `Known` and the first one that makes bound and incumbent meet ends the work. Ctrl-C at any
-moment returns what is known. Which method follows which screen was measured by benchmarks/exact.py (docs/exact.md).
+moment returns what is known. The order of methods and the shares of time below are choices, not tuned; benchmarks/exact.py shows how they do.
 """
 
 from __future__ import annotations

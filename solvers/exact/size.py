@@ -1,4 +1,4 @@
-"""How large a model would be, estimated before it is built (rules of thumb, measured by benchmarks/exact.py)."""
+"""How large a model would be, estimated before it is built (bytes by rule of thumb, not measured)."""
 
 from __future__ import annotations
 
