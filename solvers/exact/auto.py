@@ -1,7 +1,8 @@
-"""`auto`: screens, heuristics, certified bound, fixing of starts, then the method that measured best; anytime.
+"""`auto`: screens, heuristics, certified bound, fixing of starts, then the method for the size; anytime.
 
 Each stage adds to what is `Known` and the first one that makes bound and incumbent meet ends the work. Ctrl-C at any
-moment returns what is known. The order of methods and the shares of time below are choices, not tuned; benchmarks/exact.py shows how they do.
+moment returns what is known. The order of methods and the shares of time below are choices, not tuned;
+benchmarks/exact.py shows how they do.
 """
 
 from __future__ import annotations
