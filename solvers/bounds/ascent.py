@@ -84,7 +84,7 @@ def climb(
         if _dot(direction, at.gradient) <= 0.0:
             memory.clear()
             direction = _direction(at.gradient, free, memory, z)
-        found = _line_search(dual, z, at, direction, mu, best)
+        found = _line_search(dual, z, at, direction, mu, best, deadline)
         if found is None:
             if not memory.count:
                 break
@@ -159,7 +159,7 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
 
 
 def _line_search(
-    dual: Dual, z: FloatArray, at: Point, direction: FloatArray, mu: float, best: Incumbent
+    dual: Dual, z: FloatArray, at: Point, direction: FloatArray, mu: float, best: Incumbent, deadline: Deadline
 ) -> tuple[FloatArray, Point] | None:
     """Backtrack along the projected direction until the smoothed dual rises enough (Armijo)."""
     step = 1.0
@@ -169,5 +169,7 @@ def _line_search(
         best.offer(there.hard, new)
         if there.soft >= at.soft + 1e-4 * _dot(at.gradient, new - z):
             return new, there
+        if deadline.passed:
+            break
         step *= 0.35
     return None

@@ -36,11 +36,17 @@ class Dual:
         The rows that may have prices; scaled so that each has capacity 1 per worker.
     last
         Last step with a price; later starts cost more and pay nothing (docs/math.md §5.4).
+    sample
+        Evaluate about that many requests only, each standing for those of similar volume. The values are then
+        estimates and no bounds: good for finding prices quickly, and for nothing else.
     """
 
-    def __init__(self, problem: Problem, rows: Sequence[PricedRows], last: int) -> None:
+    def __init__(self, problem: Problem, rows: Sequence[PricedRows], last: int, sample: int | None = None) -> None:
         r = problem.requests
         groups, count = np.unique(np.stack((r.prompt, r.output, r.arrival)), axis=1, return_counts=True)
+        self.sampled = sample is not None and len(count) > sample
+        if sample is not None and self.sampled:
+            groups, count = _strata(groups, count, sample)
         self.problem, self.rows, self.last = problem, list(rows), last
         self.prompt, self.output, self.arrival = (np.ascontiguousarray(g) for g in groups)
         self.count = count.astype(np.int64)
@@ -124,3 +130,12 @@ class Dual:
             full[stop + 1 :] = full[stop]
             for residue in range(r):
                 self._the[at + residue] = full[residue : residue + r * self._length : r]
+
+
+def _strata(groups: IntArray, count: IntArray, sample: int) -> tuple[IntArray, IntArray]:
+    """Middle members of `sample` strata of ascending volume, each with the count of its stratum."""
+    prompt, output, _ = groups
+    order = np.argsort(prompt * output + output * (output + 1) // 2, kind="stable")
+    edges = np.linspace(0, len(order), sample + 1).astype(np.int64)
+    total = np.add.reduceat(count[order], edges[:-1])
+    return groups[:, order[(edges[:-1] + edges[1:]) // 2]], total

@@ -27,7 +27,12 @@ _ROUND_BLOCKS = 1024
 #: Stagger weights added per round.
 _PER_ROUND = 8
 
+#: Above that block length, prices are sought on a sample of about that many requests.
+_SAMPLED_BLOCK, _SAMPLE = 4, 500
+
 Report = Callable[[float], None]
+#: Weight, ticks, prices per unit of raw weight.
+Terms = list[tuple[Weight, np.ndarray, FloatArray]]
 
 
 class PriceSearch:
@@ -41,12 +46,17 @@ class PriceSearch:
         weights: list[Weight] = [MemoryWeight()]
         if problem.fleet.pooled_batch is not None:
             weights.append(BatchWeight())
-        block = max(1, -(-(self.last + 1) // _COARSE))
-        self.rows = [PricedRows.of(w, self.last, block) for w in weights]
-        self.dual = Dual(problem, self.rows, self.last)
+        fluid = fluid_prices(problem, self.last)
+        # On the finest grid these prices prove the volume bound at least; what follows has to beat them.
+        whole = PricedRows.of(MemoryWeight(), self.last)
+        scale = unit(whole.weight, problem.fleet)
+        proved = Dual(problem, [whole], self.last).evaluate(fluid * scale, 0.0, gradient=False).hard
+        self._fallback: tuple[float, Terms] = (proved, [(whole.weight, whole.ticks, fluid)])
+        self.rows = [PricedRows.of(w, self.last, _power_of_two(self.last // _COARSE)) for w in weights]
+        self.dual = self._dual()
         self.prices = np.zeros(self.dual.size)
-        fluid = fluid_prices(problem, self.last) * unit(weights[0], problem.fleet)
-        self.prices[: self.rows[0].blocks] = self.rows[0].gather(fluid) / self.rows[0].gather(np.ones(self.last + 1))
+        coarse = self.rows[0]
+        self.prices[: coarse.blocks] = coarse.gather(fluid * scale) / coarse.gather(np.ones(coarse.points))
         self.best = Incumbent(self.dual.evaluate(self.prices, 0.0, gradient=False).hard, self.prices.copy())
         self.evaluations = 0
         self.mu = _FIRST_SMOOTHING * self.mean_cost
@@ -54,7 +64,16 @@ class PriceSearch:
     @property
     def over(self) -> bool:
         """Whether to stop: time is up, or the bound has reached what is needed."""
-        return self.deadline.passed or self.best.value >= self.target
+        return self.deadline.passed or self.proved >= self.target
+
+    @property
+    def proved(self) -> float:
+        """The best bound so far in floating point; estimates from samples do not count."""
+        return self._fallback[0] if self.dual.sampled else max(self.best.value, self._fallback[0])
+
+    def _dual(self) -> Dual:
+        sample = _SAMPLE if max(r.block for r in self.rows) > _SAMPLED_BLOCK else None
+        return Dual(self.problem, self.rows, self.last, sample)
 
     @property
     def mean_cost(self) -> float:
@@ -64,8 +83,9 @@ class PriceSearch:
     def climb(self, steps: int, tolerance: float) -> None:
         """One stage at the present smoothing and grid."""
         before = self.dual.evaluations
+        report, target = (None, np.inf) if self.dual.sampled else (self.report, self.target)
         self.prices = climb(self.dual, self.prices, self.mu, self.best, steps=steps, tolerance=tolerance,
-                            deadline=self.deadline, target=self.target, report=self.report)  # fmt: skip
+                            deadline=self.deadline, target=target, report=report)  # fmt: skip
         self.evaluations += self.dual.evaluations - before
 
     def rebuild(self, rows: Sequence[PricedRows]) -> None:
@@ -87,19 +107,19 @@ class PriceSearch:
 
         self.prices, best = carried(now), carried(kept)
         self.rows = list(rows)
-        self.dual = Dual(self.problem, self.rows, self.last)
+        self.dual = self._dual()
         self.best = Incumbent(self.dual.evaluate(best, 0.0, gradient=False).hard, best)
 
-    def refine(self, factor: int = 2) -> bool:
-        """Shorten the blocks; False when all have length 1 already."""
+    def refine(self) -> bool:
+        """Halve the blocks, a power of two each, so that no price changes; False when all have length 1 already."""
         if all(r.block == 1 for r in self.rows):
             return False
-        self.rebuild([r.with_block(max(1, -(-r.block // factor))) for r in self.rows])
+        self.rebuild([r.with_block(max(1, r.block // 2)) for r in self.rows])
         return True
 
     def extend(self, weights: Sequence[Weight]) -> None:
         """Add rows of more weights, priced 0, on a grid that `refine` makes finer later."""
-        block = -(-(self.last + 1) // _ROUND_BLOCKS)
+        block = min(_SAMPLED_BLOCK, _power_of_two(self.last // _ROUND_BLOCKS))
         self.rebuild([*self.rows, *(PricedRows.of(w, self.last, block) for w in weights)])
 
     def drop_unused(self) -> None:
@@ -115,17 +135,28 @@ class PriceSearch:
         before = [*self.rows]
         for begin in range(0, len(weights), 8):
             some = [PricedRows.of(w, self.last, self.rows[0].block) for w in weights[begin : begin + 8]]
-            probe = Dual(self.problem, [*before, *some], self.last)
+            probe = Dual(self.problem, [*before, *some], self.last, _SAMPLE)
             prices = np.concatenate((self.prices, np.zeros(sum(r.blocks for r in some))))
             gradient = probe.split(probe.evaluate(prices, self.mu).gradient)[len(before) :]
             out[begin : begin + 8] = [float(np.maximum(g, 0.0).sum()) / r.per_step for g, r in
                                       zip(gradient, some, strict=True)]  # fmt: skip
         return out
 
-    def terms(self) -> list[tuple[Weight, np.ndarray, FloatArray]]:
+    def terms(self) -> Terms:
         """Best prices per weight, tick and unit of raw weight."""
+        if self.dual.sampled:  # time ran out on estimates: see what they are worth
+            self.dual = Dual(self.problem, self.rows, self.last)
+            value = self.dual.evaluate(self.best.prices, 0.0, gradient=False).hard
+            self.best = Incumbent(value, self.best.prices)
+        if self._fallback[0] > self.best.value:
+            return self._fallback[1]
         parts = zip(self.rows, self.dual.split(self.best.prices), strict=True)
         return [(r.weight, r.ticks, r.spread(p) / unit(r.weight, self.problem.fleet)) for r, p in parts]
+
+
+def _power_of_two(least: int) -> int:
+    """Smallest power of two above `least`."""
+    return 1 << least.bit_length()
 
 
 def first_horizon(problem: Problem) -> int:
