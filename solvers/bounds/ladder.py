@@ -106,7 +106,7 @@ def _run(problem: Problem, method: str, deadline: Deadline, report: Report | Non
     # Rounding up closes the rest: beyond upper − 1 the schedule is proved optimal.
     target = math.inf if upper is None else upper - 1 + 1e-3
     search = (memory_prices if method == "lagrangian" else stagger_prices)(problem, inner, report, target)
-    return certify_prices(problem, method, search.terms()), search.proved, search.evaluations
+    return certify_prices(problem, method, search.terms()), search.best.value, search.evaluations
 
 
 def _reporter(progress: ProgressCallback | None, method: str, deadline: Deadline, upper: int | None) -> Report | None:

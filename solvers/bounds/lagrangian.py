@@ -16,19 +16,19 @@ from kvbound.solvers.bounds.fluid import fluid_prices
 from kvbound.solvers.bounds.rows import FloatArray, PricedRows, unit
 from kvbound.solvers.deadline import Deadline
 
-#: Smoothing relative to the mean cost of a request: first, and last at which gains are invisible.
-_FIRST_SMOOTHING = 0.012
+#: First smoothing relative to the mean cost of a request: at most, and times n. The more requests, the nearer are
+#: fluid prices to the best ones, and a large smoothing would only lead away from them.
+_FIRST_SMOOTHING, _FIRST_SMOOTHING_TIMES_N = 0.012, 0.6
+#: Last smoothing, at which gains are invisible.
 _LAST_SMOOTHING = 2e-5
-#: Prices per row set on the coarsest grid.
-_COARSE = 256
 #: Smoothing, and prices per weight, while stagger weights are being chosen.
 _ROUND_SMOOTHING = 2.5e-3
 _ROUND_BLOCKS = 1024
 #: Stagger weights added per round.
 _PER_ROUND = 8
 
-#: Above that block length, prices are sought on a sample of about that many requests.
-_SAMPLED_BLOCK, _SAMPLE = 4, 500
+#: Violations are estimated on a sample of about that many requests.
+_SAMPLE = 500
 
 Report = Callable[[float], None]
 #: Weight, ticks, prices per unit of raw weight.
@@ -46,34 +46,20 @@ class PriceSearch:
         weights: list[Weight] = [MemoryWeight()]
         if problem.fleet.pooled_batch is not None:
             weights.append(BatchWeight())
-        fluid = fluid_prices(problem, self.last)
-        # On the finest grid these prices prove the volume bound at least; what follows has to beat them.
-        whole = PricedRows.of(MemoryWeight(), self.last)
-        scale = unit(whole.weight, problem.fleet)
-        proved = Dual(problem, [whole], self.last).evaluate(fluid * scale, 0.0, gradient=False).hard
-        self._fallback: tuple[float, Terms] = (proved, [(whole.weight, whole.ticks, fluid)])
-        self.rows = [PricedRows.of(w, self.last, _power_of_two(self.last // _COARSE)) for w in weights]
-        self.dual = self._dual()
+        # Fluid prices on the finest grid prove the volume bound at least; for many requests they are nearly optimal.
+        self.rows = [PricedRows.of(w, self.last) for w in weights]
+        self.dual = Dual(problem, self.rows, self.last)
         self.prices = np.zeros(self.dual.size)
-        coarse = self.rows[0]
-        self.prices[: coarse.blocks] = coarse.gather(fluid * scale) / coarse.gather(np.ones(coarse.points))
+        fluid = fluid_prices(problem, self.last) * unit(weights[0], problem.fleet)
+        self.prices[: len(fluid)] = fluid
         self.best = Incumbent(self.dual.evaluate(self.prices, 0.0, gradient=False).hard, self.prices.copy())
         self.evaluations = 0
-        self.mu = _FIRST_SMOOTHING * self.mean_cost
+        self.mu = min(_FIRST_SMOOTHING, _FIRST_SMOOTHING_TIMES_N / problem.n) * self.mean_cost
 
     @property
     def over(self) -> bool:
         """Whether to stop: time is up, or the bound has reached what is needed."""
-        return self.deadline.passed or self.proved >= self.target
-
-    @property
-    def proved(self) -> float:
-        """The best bound so far in floating point; estimates from samples do not count."""
-        return self._fallback[0] if self.dual.sampled else max(self.best.value, self._fallback[0])
-
-    def _dual(self) -> Dual:
-        sample = _SAMPLE if max(r.block for r in self.rows) > _SAMPLED_BLOCK else None
-        return Dual(self.problem, self.rows, self.last, sample)
+        return self.deadline.passed or self.best.value >= self.target
 
     @property
     def mean_cost(self) -> float:
@@ -83,9 +69,8 @@ class PriceSearch:
     def climb(self, steps: int, tolerance: float) -> None:
         """One stage at the present smoothing and grid."""
         before = self.dual.evaluations
-        report, target = (None, np.inf) if self.dual.sampled else (self.report, self.target)
         self.prices = climb(self.dual, self.prices, self.mu, self.best, steps=steps, tolerance=tolerance,
-                            deadline=self.deadline, target=target, report=report)  # fmt: skip
+                            deadline=self.deadline, target=self.target, report=self.report)  # fmt: skip
         self.evaluations += self.dual.evaluations - before
 
     def rebuild(self, rows: Sequence[PricedRows]) -> None:
@@ -107,7 +92,7 @@ class PriceSearch:
 
         self.prices, best = carried(now), carried(kept)
         self.rows = list(rows)
-        self.dual = self._dual()
+        self.dual = Dual(self.problem, self.rows, self.last)
         self.best = Incumbent(self.dual.evaluate(best, 0.0, gradient=False).hard, best)
 
     def refine(self) -> bool:
@@ -119,7 +104,7 @@ class PriceSearch:
 
     def extend(self, weights: Sequence[Weight]) -> None:
         """Add rows of more weights, priced 0, on a grid that `refine` makes finer later."""
-        block = min(_SAMPLED_BLOCK, _power_of_two(self.last // _ROUND_BLOCKS))
+        block = _power_of_two(self.last // _ROUND_BLOCKS)
         self.rebuild([*self.rows, *(PricedRows.of(w, self.last, block) for w in weights)])
 
     def drop_unused(self) -> None:
@@ -144,12 +129,6 @@ class PriceSearch:
 
     def terms(self) -> Terms:
         """Best prices per weight, tick and unit of raw weight."""
-        if self.dual.sampled:  # time ran out on estimates: see what they are worth
-            self.dual = Dual(self.problem, self.rows, self.last)
-            value = self.dual.evaluate(self.best.prices, 0.0, gradient=False).hard
-            self.best = Incumbent(value, self.best.prices)
-        if self._fallback[0] > self.best.value:
-            return self._fallback[1]
         parts = zip(self.rows, self.dual.split(self.best.prices), strict=True)
         return [(r.weight, r.ticks, r.spread(p) / unit(r.weight, self.problem.fleet)) for r, p in parts]
 
@@ -196,13 +175,14 @@ def stagger_prices(
     """The Lagrangian bound with the stagger weights of docs/math.md §4 as well, chosen by violation."""
     search = memory_prices(problem, deadline.share(0.4), report, target)
     search.deadline = deadline
-    search.prices, search.mu = search.best.prices.copy(), _ROUND_SMOOTHING * search.mean_cost
+    rounds = min(_ROUND_SMOOTHING, _FIRST_SMOOTHING_TIMES_N / problem.n) * search.mean_cost
+    search.prices, search.mu = search.best.prices.copy(), rounds
     _add_rounds(search, candidates(problem))
     finish(search, 5e-6)
     while len(search.rows) > 1 and not search.over:
         value = search.best.value
         search.drop_unused()
-        search.prices, search.mu = search.best.prices.copy(), _ROUND_SMOOTHING / 4 * search.mean_cost
+        search.prices, search.mu = search.best.prices.copy(), 0.25 * rounds
         _add_rounds(search, neighbours([r.weight for r in search.rows]), most=1)
         finish(search, 5e-6)
         if search.best.value - value < 5e-4 * value:
