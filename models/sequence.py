@@ -35,7 +35,7 @@ class Relaxation(NamedTuple):
         2 (one shape is remembered beside the position's request) or 3 (two shapes).
     memory
         M, tokens.
-    peak, output, count
+    peak, output, number
         p, o and number of requests per type; types ascend by (peak, output), shape (T,).
     fresh
         The shape of a type g < o steps before its completion is `fresh − g`; shape (T,).
@@ -52,7 +52,7 @@ class Relaxation(NamedTuple):
     memory: int
     peak: IntArray
     output: IntArray
-    count: IntArray
+    number: IntArray
     fresh: IntArray
     hold: IntArray
     left: IntArray
@@ -184,7 +184,7 @@ def _value(level, offset, rank, after, room, i1, i2, i3):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _fill_set(
+def _fill_set(  # type: ignore[no-untyped-def]
     level,
     memory,
     peak,
@@ -205,7 +205,7 @@ def _fill_set(
     q2,
     gone,
     kept,
-):  # type: ignore[no-untyped-def]
+):
     """Fill the values of position m with the shapes q1, q2 remembered.
 
     The value behind a gap never rises with the gap (docs/bounds.md §1), so its value at the end of a block of
@@ -326,7 +326,7 @@ def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = F
     SizeError
         The numbers would not fit the 32-bit tables.
     """
-    n, types = int(space.count.sum()), len(space.peak)
+    n, types = int(space.number.sum()), len(space.peak)
     top = scale * n * (n + 1) * (int(space.output.max()) + 1) + n * int(np.abs(price).max(initial=0))
     if top >= _LARGEST:
         raise SizeError(f"values up to {top} do not fit the tables of the sequence relaxation; use a smaller scale")
@@ -351,7 +351,7 @@ def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = F
             after,
             here,
         )
-    value = int(tables[1][space.offset[0] + types]) + sum((price * space.count).tolist())
+    value = int(tables[1][space.offset[0] + types]) + sum((price * space.number).tolist())
     if not visits:
         return value, None
     counts = np.zeros(types, np.int64)

@@ -6,7 +6,7 @@ Plain Python, no numpy, no kvbound: it shares nothing with the code it judges. F
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import product
 
 WAITING = -1
@@ -29,7 +29,7 @@ def brute_force(
     caps = [None] * len(memory) if batch is None else list(batch)
     last_step = max(arrived) + sum(output)  # idling longer than one-after-the-other never pays
 
-    @lru_cache(maxsize=None)
+    @cache
     def cheapest(step: int, left: tuple[int, ...], place: tuple[int, ...]) -> float:
         """Cost from the end of `step` on; left[j] = steps that j still has to run, place[j] = its worker."""
         if not any(left):

@@ -40,7 +40,7 @@ def optimum(problem: Problem) -> int:
 
 def plain(space: Relaxation, level: int, memory: int, scale: int, price: list[int]) -> int:
     """The recursion of docs/bounds.md §1 word for word: no ranks, no pairs, no skipped gaps."""
-    peak, output, n = space.peak.tolist(), space.output.tolist(), int(space.count.sum())
+    peak, output, n = space.peak.tolist(), space.output.tolist(), int(space.number.sum())
 
     @cache
     def value(m: int, t: int, kept: tuple[tuple[int, int], ...]) -> float:
@@ -64,7 +64,7 @@ def plain(space: Relaxation, level: int, memory: int, scale: int, price: list[in
         return best
 
     first = min(value(1, t, ()) - price[t] for t in range(len(peak)))
-    return int(first + sum(c * p for c, p in zip(space.count.tolist(), price, strict=True)))
+    return int(first + sum(c * p for c, p in zip(space.number.tolist(), price, strict=True)))
 
 
 @settings(max_examples=80, deadline=None)
@@ -83,7 +83,7 @@ def test_kernel_equals_the_plain_recursion(seed: int) -> None:
         assert visits.sum() == problem.n
         # count − visits is a supergradient: the value elsewhere lies below the cut.
         other = rng.integers(-20, 400, len(space.peak))
-        assert evaluate(space, 4, other)[0] <= value + int(((space.count - visits) * (other - price)).sum())
+        assert evaluate(space, 4, other)[0] <= value + int(((space.number - visits) * (other - price)).sum())
 
 
 @settings(max_examples=150, deadline=None)

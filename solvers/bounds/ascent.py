@@ -8,7 +8,6 @@ exact value seen is kept: the smoothing costs time, never validity.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +21,13 @@ _PAIRS = 12
 _BACKTRACKS = 15
 
 
-@dataclass(slots=True)
 class Incumbent:
     """Best prices seen on the current grid and their exact value."""
 
-    value: float
-    prices: FloatArray
+    __slots__ = ("prices", "value")
+
+    def __init__(self, value: float, prices: FloatArray) -> None:
+        self.value, self.prices = value, prices
 
     def offer(self, value: float, prices: FloatArray) -> None:
         """Keep the better one."""

@@ -87,7 +87,7 @@ def _climb(
         numerators = np.rint(point * SCALE).astype(np.int64)
         scaled, visits = evaluate(space, SCALE, numerators, visits=True)
         assert visits is not None
-        return numerators / SCALE, scaled / SCALE, (space.count - visits).astype(float)
+        return numerators / SCALE, scaled / SCALE, (space.number - visits).astype(float)
 
     slowest, before = 0.0, deadline.elapsed
 

@@ -11,7 +11,6 @@ bound is exact. HiGHS finds good prices (the duals of its pattern LP) and, over 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -87,15 +86,15 @@ def priced_bound(problem: Problem, price: IntArray, best: IntArray) -> int:
     return -(-total // SCALE)
 
 
-@dataclass(slots=True)
 class PatternLp:
     """The restricted master program: columns are patterns at steps, rows cover requests and fill steps."""
 
-    problem: Problem
-    steps: int
-    solver: Any
-    columns: list[tuple[int, IntArray]] = field(default_factory=list)
-    seen: set[tuple[int, bytes]] = field(default_factory=set)
+    __slots__ = ("columns", "problem", "seen", "solver", "steps")
+
+    def __init__(self, problem: Problem, steps: int, solver: Any) -> None:
+        self.problem, self.steps, self.solver = problem, steps, solver
+        self.columns: list[tuple[int, IntArray]] = []
+        self.seen: set[tuple[int, bytes]] = set()
 
     @classmethod
     def of(cls, problem: Problem, steps: int, deadline: Deadline) -> PatternLp:
@@ -122,8 +121,9 @@ class PatternLp:
         self.seen.add(key)
         self.columns.append((step, members))
         rows = np.append(members, self.problem.n + step - 1).astype(np.int32)
-        self.solver.addCol(float(step * len(members)), 0.0, float(len(self.problem.fleet)), len(rows), rows,
-                           np.ones(len(rows)))
+        self.solver.addCol(
+            float(step * len(members)), 0.0, float(len(self.problem.fleet)), len(rows), rows, np.ones(len(rows))
+        )
         return True
 
     def add_schedule(self, schedule: Schedule) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -69,23 +69,18 @@ class SearchOutcome:
         return self.ending == "interrupted"
 
 
-@dataclass(slots=True)
 class _State:
     """Mutable record of a run; costs are TEL + Σ a_j."""
 
-    problem: Problem
-    work: Backward
-    deadline: Deadline
-    progress: ProgressCallback | None
-    lower: int
-    start: IntArray | None = None
-    upper: int | None = None
-    root: int = 0
-    level: int = 0
-    states: int = 0
-    labels: int = 0
-    children: int = 0
-    relaxation: Relaxation | None = field(default=None, repr=False)
+    def __init__(
+        self, problem: Problem, work: Backward, deadline: Deadline, progress: ProgressCallback | None, lower: int
+    ) -> None:
+        self.problem, self.work, self.deadline, self.progress = problem, work, deadline, progress
+        self.lower, self.root = lower, 0
+        self.start: IntArray | None = None
+        self.upper: int | None = None
+        self.level = self.states = self.labels = self.children = 0
+        self.relaxation: Relaxation | None = None
 
     def offer(self, start: IntArray | None) -> None:
         """Take a schedule when it is better."""
