@@ -140,6 +140,7 @@ def compare(
     time_limit: float | None = 30.0,
     seed: int = 0,
     threads: int | None = None,
+    search: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Run policies, check schedules, prove a bound and state every gap.
@@ -160,6 +161,8 @@ def compare(
         Seed of policies and methods that draw random numbers.
     threads
         Threads of an exact solver; None leaves it to the solver's default.
+    search
+        Seconds to search for a schedule better than all rows (the row `best known`); None: no search.
     progress
         Called with `Progress` while it runs.
 
@@ -190,6 +193,8 @@ def compare(
         for policy in chosen:
             _tell(progress, f"policy {policy.name}", clock, rows)
             rows.append(policy_row(problem, policy, seed))
+        if search is not None:
+            rows.append(best_known_row(problem, Comparison(problem, (*rows, *own), None).best, search, seed, progress))
         if bound is not None:
             done = Comparison(problem, (*rows, *own), None)
             statement, found = prove_bound(
@@ -247,6 +252,22 @@ def policy_row(problem: Problem, policy: Policy, seed: int) -> Row:
         return Row(run.name, None, None, None, run.seconds, None, declined=run.declined)
     makespan = int(run.schedule.completion(problem.requests).max())
     return Row(run.name, run.tel, run.tel / problem.n, makespan, run.seconds, run.schedule)
+
+
+def best_known_row(
+    problem: Problem, best: Row | None, seconds: float, seed: int, progress: ProgressCallback | None
+) -> Row:
+    """Search for `seconds` from the best row (without one: from first come, first served)."""
+    from kvbound.solvers.search import improve, prepare
+
+    _tell(progress, "search (compiles once after installation)", Deadline(), ())
+    prepare()
+    if best is None or best.schedule is None:
+        best = policy_row(problem, POLICIES["fcfs"], seed)
+    assert best.schedule is not None
+    found = improve(problem, best.schedule, deadline=Deadline(seconds), seed=seed, progress=progress)
+    makespan = int(found.schedule.completion(problem.requests).max())
+    return Row("best known", found.tel, found.tel / problem.n, makespan, found.seconds, found.schedule)
 
 
 def judged_row(problem: Problem, name: str, schedule: Schedule) -> Row:
@@ -322,6 +343,9 @@ def _evidence(certificate: Certificate | None, verified: bool) -> str:
         return "the solver's claim, no certificate"
     if certificate.rule == "volume":
         return "recomputed from the volumes in exact integer arithmetic"
+    if certificate.multipliers is not None:
+        number = len(certificate.multipliers)
+        return f"certificate of {number:,} multipliers ({certificate.method}), verified in exact integer arithmetic"
     prices = sum(int((term.prices > 0).sum()) for term in certificate.terms)
     return f"certificate of {prices:,} prices, verified in exact integer arithmetic"
 

@@ -174,3 +174,20 @@ def test_workers_batch_limit_and_arrivals_reach_the_problem(tmp_path: Path) -> N
 def test_stdout_is_one_document_whatever_solvers_print() -> None:
     done = kvbound("gap", SOURCE, "--policies", "svf", "--bound", "lp", "--json")
     assert json.loads(done.stdout)["bound"]["method"] == "lp"
+
+
+def test_best_adds_a_searched_schedule_that_no_policy_beats() -> None:
+    found = answer("gap", SOURCE, "--policies", "svf", "--best", "--time-limit", "2", "--bound", "best")
+    assert [row["name"] for row in found["policies"]] == ["svf", "best known"]
+    assert found["policies"][1]["tel"] == OPTIMUM
+    assert found["bound"]["value"] <= OPTIMUM
+    assert "multipliers" in found["bound"]["proved_by"]
+
+
+def test_improve_writes_a_schedule_that_checks(tmp_path: Path) -> None:
+    file = tmp_path / "better.json"
+    found = answer("improve", SOURCE, "--policy", "fcfs", "--time-limit", "1", "-o", file)
+    assert found["from"]["name"] == "fcfs"
+    assert found["best"]["tel"] == OPTIMUM < found["from"]["tel"]
+    assert inline("check", SOURCE, file).returncode == 0
+    assert "unknown policy" in refusal("improve", SOURCE, "--policy", "nobody").lower()

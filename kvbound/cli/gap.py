@@ -35,6 +35,9 @@ def gap(
         str, typer.Option("--bound", metavar="METHOD", help="Bound method (as in `kvbound bound`), exact, or none.")
     ] = "lagrangian",
     time_limit: TimeLimit = 30.0,
+    best: Annotated[
+        bool, typer.Option("--best", help="Also search, for the time limit, for a better schedule: row `best known`.")
+    ] = False,
     threads: Threads = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw schedule, memory, ratios: .png, .svg, .pdf.")
@@ -69,6 +72,7 @@ def gap(
             time_limit=time_limit,
             seed=options.seed,
             threads=threads,
+            search=time_limit if best else None,
             progress=progress,
         )
         if plot is not None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from kvbound import __version__
-from kvbound.cli import bound, check, gap, generate, info, policies, schedule, solve, sources, verify
+from kvbound.cli import bound, check, gap, generate, improve, info, policies, schedule, solve, sources, verify
 from kvbound.cli.guard import exit_code, guarded
 
 # Plain help: rich's takes 0.3 s to import and to draw, and the command should answer at once.
@@ -41,6 +41,7 @@ for _command in (
     bound.bound,
     verify.verify,
     solve.solve,
+    improve.improve,
     generate.generate,
     info.info,
     policies.policies,

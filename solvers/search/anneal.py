@@ -9,10 +9,12 @@ import numpy as np
 from numba import njit
 
 from kvbound.checkers.schedule import require_valid
+from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
-from kvbound.models.requests import IntArray
+from kvbound.models.requests import IntArray, Requests
 from kvbound.models.schedule import Schedule
 from kvbound.solvers.deadline import Deadline
+from kvbound.solvers.policies.list_scheduling import list_schedule
 from kvbound.solvers.progress import Progress, ProgressCallback
 from kvbound.solvers.search.sequence import Checkpoints, Instance, decode, most_active, save_checkpoints
 
@@ -209,3 +211,10 @@ def improve(
         best_schedule = Schedule(start.copy(), worker.copy())
         best_tel = require_valid(problem, best_schedule)
     return Improvement(best_schedule, best_tel, tried, deadline.elapsed)
+
+
+def prepare() -> None:
+    """Load the kernels, or compile them once after installation, so that no time limit pays for it."""
+    problem = Problem(Requests(np.array([1, 1, 1]), np.array([2, 3, 4])), Fleet.uniform(6))
+    schedule = list_schedule(problem, np.arange(3))
+    improve(problem, schedule, deadline=Deadline(), seed=0, moves=20)

@@ -1,0 +1,75 @@
+"""`kvbound improve`: search for a better schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvbound.cli.options import Output, SourceOptions, TimeLimit, takes_source
+
+
+@takes_source
+def improve(
+    options: SourceOptions,
+    time_limit: TimeLimit = 30.0,
+    policy: Annotated[str, typer.Option("--policy", metavar="P", help="Policy to start from.")] = "svf",
+    schedule: Annotated[
+        Path | None, typer.Option("--schedule", metavar="FILE", help="Start from this schedule instead.")
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Search for a better schedule, from a policy's or your own; Ctrl-C keeps the best one found."""
+    from kvbound.cli.output import (
+        decimal,
+        instance_json,
+        new_table,
+        notes,
+        print_json,
+        print_lines,
+        print_table,
+        title,
+        whole,
+    )
+    from kvbound.cli.progress import reporting
+    from kvbound.comparison import best_known_row, judged_row, policy_row
+    from kvbound.custom import policies
+    from kvbound.files import require_writable
+    from kvbound.instances import read_schedule, write_schedule
+    from kvbound.models.errors import InputError, OptionError
+
+    if time_limit is None:
+        raise OptionError("improve never ends by itself; give --time-limit SECONDS")
+    require_writable(output)
+    chosen = policies([policy], ())
+    with reporting("loading") as progress:
+        loaded = options.load()
+        problem = loaded.problem
+        if schedule is None:
+            first = policy_row(problem, chosen[0], options.seed)
+        else:
+            first = judged_row(problem, str(schedule), read_schedule(schedule, problem))
+        if first.declined is not None:
+            raise OptionError(f"{first.name} declined: {first.declined}")
+        if first.report is not None and not first.report.ok:
+            raise InputError(f"{schedule}: the schedule breaks a rule: {first.report.summary(1)}")
+        found = best_known_row(problem, first, time_limit, options.seed, progress)
+        assert found.schedule is not None
+        if output is not None:
+            write_schedule(output, problem, found.schedule, policy=f"improved {first.name}")
+    rows = (first, found)
+    if options.json:
+        figures = [
+            {key: getattr(row, key) for key in ("name", "tel", "mean_eel", "makespan", "seconds")} for row in rows
+        ]
+        starts = {"start": found.schedule.start.tolist(), "worker": found.schedule.worker.tolist()}
+        answer = {"instance": instance_json(loaded), "from": figures[0], "best": figures[1], "schedule": starts}
+        print_json({**answer, "file": None if output is None else str(output), "notes": list(loaded.notes)})
+        return
+    table = new_table(title(problem), ["schedule"], ["TEL", "mean EEL", "makespan", "seconds"])
+    for row in rows:
+        figures_shown = (whole(row.tel), decimal(row.mean_eel, 1), whole(row.makespan), decimal(row.seconds, 3))
+        table.add_row(row.name, *figures_shown)
+    print_table(table)
+    print_lines([*notes(loaded.notes), *([f"schedule written to {output}"] if output is not None else [])])
