@@ -135,8 +135,10 @@ def summary(runs: list[Run]) -> str:
     gaps = [100 * r.result.gap for r in runs if r.result.gap is not None]
     proved = sum(r.result.termination is Termination.OPTIMAL for r in runs)
     shown = f"{statistics.median(gaps):.2f} | {max(gaps):.2f}" if gaps else "– | –"
-    return (f"{len(runs)} | {proved} | {statistics.median(wall):.2f} | {max(wall):.2f} | {statistics.median(cpu):.2f} "
-            f"| {max(cpu):.2f} | {shown} | {len(runs) - len(gaps)} |")
+    return (
+        f"{len(runs)} | {proved} | {statistics.median(wall):.2f} | {max(wall):.2f} | {statistics.median(cpu):.2f} "
+        f"| {max(cpu):.2f} | {shown} | {len(runs) - len(gaps)} |"
+    )
 
 
 HEAD = "seeds | proved | wall s median | worst | CPU s median | worst | gap % median | worst | no gap"
@@ -170,15 +172,19 @@ def formulations(args: argparse.Namespace, ledger: Ledger) -> None:
             if runs and not any(r.result.termination is Termination.OPTIMAL for r in runs):
                 hopeless.add((method, label))
     if hopeless:
-        print("\nProved nothing at some size and left out after it: "
-              + "; ".join(f"{m} ({label})" for m, label in sorted(hopeless)))
+        print(
+            "\nProved nothing at some size and left out after it: "
+            + "; ".join(f"{m} ({label})" for m, label in sorted(hopeless))
+        )
     print(f"\nended {datetime.datetime.now():%H:%M}, {_load()}", flush=True)
 
 
 def _detail(r: Run) -> str:
     out = r.result
-    return (f"| {r.problem.name} | {out.tel} | {out.bound} | {out.method}: {out.proved_by} | {out.seconds:.2f} "
-            f"| {r.cpu:.2f} |")
+    return (
+        f"| {r.problem.name} | {out.tel} | {out.bound} | {out.method}: {out.proved_by} | {out.seconds:.2f} "
+        f"| {r.cpu:.2f} |"
+    )
 
 
 def family(args: argparse.Namespace, ledger: Ledger, title: str, kinds: dict[str, list[Problem]]) -> None:
@@ -236,8 +242,10 @@ def building(args: argparse.Namespace) -> None:
         solver.solve(readable)
 
     passed, _ = fastest(hand_over, 1)
-    print(f"\n## Building the time-indexed program: {model.columns:,} variables, {model.rows:,} rows, "
-          f"{model.nonzeros:,} entries\n")
+    print(
+        f"\n## Building the time-indexed program: {model.columns:,} variables, {model.rows:,} rows, "
+        f"{model.nonzeros:,} entries\n"
+    )
     print(f"{datetime.datetime.now():%Y-%m-%d %H:%M}, {_load()}; CPU s, fastest of several\n")
     print("| path | build | hand-over | sum |\n|---|--:|--:|--:|")
     print(f"| arrays | {arrays:.3f} | {handed:.3f} | {arrays + handed:.3f} |")
@@ -262,8 +270,10 @@ def main() -> int:
     if unknown := set(args.parts) - set(PARTS):
         parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
     packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "numba", "highspy", "ortools", "pyomo"))
-    print(f"# Exact methods, {datetime.date.today()}, Python {platform.python_version()}, {packages}, "
-          f"{os.cpu_count()} cores, threads {args.threads or 'default'}")
+    print(
+        f"# Exact methods, {datetime.date.today()}, Python {platform.python_version()}, {packages}, "
+        f"{os.cpu_count()} cores, threads {args.threads or 'default'}"
+    )
     print(f"kernels compiled and solvers imported in {warm_up(args):.1f} s, not counted below", flush=True)
     ledger, seeds = Ledger(), range(args.seeds)
     for part in args.parts:

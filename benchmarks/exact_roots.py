@@ -92,8 +92,10 @@ def main() -> int:
     rows(tiny(6, 0), args)  # compile
     for n in args.n:
         load = " ".join(f"{x:.1f}" for x in os.getloadavg())
-        print(f"\n## Bounds and proofs, tiny n = {n}, {args.seeds} seeds, {EVALUATIONS} evaluations per level\n\n"
-              f"{datetime.datetime.now():%Y-%m-%d %H:%M}, load average {load}\n")
+        print(
+            f"\n## Bounds and proofs, tiny n = {n}, {args.seeds} seeds, {EVALUATIONS} evaluations per level\n\n"
+            f"{datetime.datetime.now():%Y-%m-%d %H:%M}, load average {load}\n"
+        )
         every = [rows(tiny(n, seed), args) for seed in range(args.seeds)]
         print("| bound | gap % median | worst | CPU s median |\n|---|--:|--:|--:|")
         for name in every[0][0]:
@@ -103,8 +105,11 @@ def main() -> int:
         print("|---|--:|--:|--:|--:|--:|--:|")
         for name in every[0][1]:
             number, looked, cpu, complete = zip(*(proofs[name] for _, proofs in every), strict=True)
-            print(f"| {name} | {sum(complete)}/{len(every)} | {statistics.median(number):,.0f} | {max(number):,} "
-                  f"| {statistics.median(looked):,.0f} | {statistics.median(cpu):.2f} | {max(cpu):.2f} |", flush=True)
+            print(
+                f"| {name} | {sum(complete)}/{len(every)} | {statistics.median(number):,.0f} | {max(number):,} "
+                f"| {statistics.median(looked):,.0f} | {statistics.median(cpu):.2f} | {max(cpu):.2f} |",
+                flush=True,
+            )
     return int(args.wrong)
 
 

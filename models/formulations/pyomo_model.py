@@ -36,9 +36,7 @@ def build_pyomo(
     steps = problem.horizon if horizon is None else horizon
     starts = starts_within(problem, steps, allowed)
     possible = possible_workers(problem, cuts.symmetry)
-    columns = [
-        (j, g, int(k)) for j in range(problem.n) for g in range(len(fleet)) if possible[j, g] for k in starts[j]
-    ]
+    columns = [(j, g, int(k)) for j in range(problem.n) for g in range(len(fleet)) if possible[j, g] for k in starts[j]]
 
     m = pyo.ConcreteModel(name=problem.name)
     m.x = pyo.Var(columns, domain=pyo.Binary)
@@ -89,9 +87,11 @@ def build_pyomo(
     pairs = {j: i for i, j in identical_pairs(problem)} if cuts.symmetry and problem.objective.serve_all else {}
     m.order = pyo.Constraint(
         list(pairs),
-        rule=lambda m, j: pyo.quicksum(
-            sign * k * m.x[who, g, k] for sign, row in ((1, pairs[j]), (-1, j)) for who, g, k in by_request[row]
-        )
-        <= 0,
+        rule=lambda m, j: (
+            pyo.quicksum(
+                sign * k * m.x[who, g, k] for sign, row in ((1, pairs[j]), (-1, j)) for who, g, k in by_request[row]
+            )
+            <= 0
+        ),
     )
     return m

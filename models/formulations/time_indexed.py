@@ -138,8 +138,14 @@ def build_time_indexed(
     completion = start + problem.requests.output[request]
 
     writer = _Writer(len(request))
-    writer.single("assign", request, np.arange(problem.n, dtype=np.int64), np.ones_like(request),
-                  1 if problem.objective.serve_all else NO_LOWER, 1)
+    writer.single(
+        "assign",
+        request,
+        np.arange(problem.n, dtype=np.int64),
+        np.ones_like(request),
+        1 if problem.objective.serve_all else NO_LOWER,
+        1,
+    )
     groups = [POOLED] if pooled else list(range(len(problem.fleet)))
     stagger_ticks = [default_ticks(w, steps) for w in cuts.stagger] if ticks is None else list(ticks)
     for g in groups:
@@ -217,8 +223,16 @@ class _Writer:
         self.parts.append((np.arange(self.columns, dtype=np.int64), row + self.rows, value))
         self._block(name, None, POOLED, ticks, lower, upper)
 
-    def many(self, weight: Weight, worker: int, ticks: IntArray, column: IntArray, tick: IntArray, value: IntArray,
-             capacity: int) -> None:
+    def many(
+        self,
+        weight: Weight,
+        worker: int,
+        ticks: IntArray,
+        column: IntArray,
+        tick: IntArray,
+        value: IntArray,
+        capacity: int,
+    ) -> None:
         self.parts.append((column, tick + self.rows, value))
         self._block(weight.kind, weight, worker, ticks, NO_LOWER, capacity)
 
@@ -228,8 +242,9 @@ class _Writer:
         self.parts.append((column[by_column], row[by_column] + self.rows, value[by_column]))
         self._block("order", None, POOLED, np.array([j for _, j in pairs], np.int64), NO_LOWER, 0)
 
-    def finish(self, problem: Problem, horizon: int, request: IntArray, worker: IntArray, start: IntArray,
-               cost: IntArray) -> TimeIndexed:
+    def finish(
+        self, problem: Problem, horizon: int, request: IntArray, worker: IntArray, start: IntArray, cost: IntArray
+    ) -> TimeIndexed:
         """Merge: each part is sorted by column, and parts come in ascending rows, so positions are sums."""
         counts = [np.bincount(column, minlength=self.columns) for column, _, _ in self.parts]
         indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.sum(counts, axis=0))))
@@ -239,8 +254,20 @@ class _Writer:
             at = _ranges(filled, count)
             index[at], value[at] = row, coefficient
             filled += count
-        return TimeIndexed(problem, horizon, request, worker, start, cost, indptr, index, value,
-                           np.concatenate(self.lower), np.concatenate(self.upper), tuple(self.blocks))
+        return TimeIndexed(
+            problem,
+            horizon,
+            request,
+            worker,
+            start,
+            cost,
+            indptr,
+            index,
+            value,
+            np.concatenate(self.lower),
+            np.concatenate(self.upper),
+            tuple(self.blocks),
+        )
 
 
 def _order_identical(writer: _Writer, problem: Problem, request: IntArray, start: IntArray) -> None:

@@ -39,8 +39,12 @@ SMALL_PEAKS = 0.25
 
 
 def solve_auto(
-    problem: Problem, config: SolveConfig, deadline: Deadline, progress: ProgressCallback | None,
-    backends: dict[str, Backend], known: Known,
+    problem: Problem,
+    config: SolveConfig,
+    deadline: Deadline,
+    progress: ProgressCallback | None,
+    backends: dict[str, Backend],
+    known: Known,
 ) -> Result:
     """Run the stages; `backends` are the methods by name."""
     answer = Answer(Termination.UNKNOWN, None, None, "", 0.0, 0.0)

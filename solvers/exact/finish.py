@@ -65,5 +65,17 @@ def finish(
         elif termination is Termination.INFEASIBLE and tel is not None:
             termination = Termination.UNKNOWN
     seconds = (deadline.elapsed, answer.build_seconds, answer.solve_seconds)
-    return Result(termination, status, known.incumbent, tel, known.bound, relative, method, known.proved_by,
-                  known.certificate, answer.native, *seconds, config)
+    return Result(
+        termination,
+        status,
+        known.incumbent,
+        tel,
+        known.bound,
+        relative,
+        method,
+        known.proved_by,
+        known.certificate,
+        answer.native,
+        *seconds,
+        config,
+    )

@@ -173,5 +173,11 @@ def solve_highs(
     info = solver.getInfo()
     has_solution = info.primal_solution_status == int(highspy.SolutionStatus.kSolutionStatusFeasible)
     schedule_found = read_schedule(model, solver.getSolution().col_value) if has_solution else None
-    return Answer(translate(HIGHS, native), schedule_found, integer_bound(info.mip_dual_bound), native.name,
-                  build_seconds, solve_seconds)
+    return Answer(
+        translate(HIGHS, native),
+        schedule_found,
+        integer_bound(info.mip_dual_bound),
+        native.name,
+        build_seconds,
+        solve_seconds,
+    )

@@ -37,8 +37,15 @@ def solve_search(
 
     begin = time.perf_counter()
     memory = {} if config.memory_limit is None else {"memory_limit_bytes": config.memory_limit}
-    out = solve_tel(problem, deadline=deadline, seed=config.seed, incumbent=known.incumbent, lower_bound=known.bound,
-                    progress=progress, **memory)
+    out = solve_tel(
+        problem,
+        deadline=deadline,
+        seed=config.seed,
+        incumbent=known.incumbent,
+        lower_bound=known.bound,
+        progress=progress,
+        **memory,
+    )
     seconds = time.perf_counter() - begin
     schedule = None if out.start is None else Schedule(out.start)
     return Answer(_ENDINGS[out.ending], schedule, out.lower_bound, out.ending, 0.0, seconds)
