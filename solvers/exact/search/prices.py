@@ -55,7 +55,8 @@ class Ascent:
         """Make up to `evaluations` steps; stop early when the bound meets `upper` or the deadline passes."""
         for _ in range(min(evaluations, self._left)):
             self._left -= 1
-            most = self.relaxation.big // (2 * len(self._point))  # sums of prices stay below `big`
+            # Sums stay below a quarter of `big`: negative prices must never pass for "no schedule left".
+            most = self.relaxation.big // (4 * len(self._point))
             trial = np.clip(np.rint(self._point * SCALE), -most, most).astype(np.int64)
             raw = self.relaxation.evaluate(trial, deadline)
             if raw is None:
