@@ -13,6 +13,7 @@ from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact.search import solve_tel
 from kvbound.solvers.exact.search.backward import Backward
 from kvbound.solvers.exact.search.layers import Ending, run_pass
+from kvbound.solvers.exact.search.prices import Ascent
 from kvbound.solvers.exact.search.relaxation import SCALE, Relaxation, Shape
 from kvbound.solvers.exact.search.solve import _one_by_one
 
@@ -163,3 +164,15 @@ def test_refuses_fleets_and_crowds():
     crowd = Problem(Requests([1] * 63, [1] * 63), Fleet((9,)))
     with pytest.raises(SizeError, match="62"):
         solve_tel(crowd, deadline=Deadline(1), seed=0)
+
+
+def test_extreme_negative_prices_are_no_proof() -> None:
+    """Prices at the clip once summed up to half of the table's infinity, which reads as "no better schedule left"."""
+    rng = np.random.default_rng(1)
+    prompt = rng.integers(1, 6, 8)
+    problem = Problem(Requests(prompt, np.array([rng.integers(1, 41 - s) for s in prompt])), Fleet.uniform(40))
+    work = Backward.of(problem)
+    relaxation = Relaxation(work, Shape(2, work.output))
+    ascent = Ascent(relaxation, np.full(8, -(1 << 60)), 1)
+    ascent.advance(1, 241, Deadline())  # 241 is a schedule, 226 the optimum (tiny 8/1)
+    assert not (ascent.finished and ascent.bound >= 226 + 1)
