@@ -53,6 +53,11 @@ def _frozen(array: IntArray) -> IntArray:
     return array
 
 
+def volume(prompt: IntArray, output: IntArray) -> IntArray:
+    """v = s·o + o(o+1)/2, the memory-time of a request in token-steps (docs/math.md §5.1); arrays of one shape."""
+    return prompt * output + output * (output + 1) // 2
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Requests:
     """Requests j = 0..n-1 (docs/math.md §1).
@@ -120,7 +125,7 @@ class Requests:
     @property
     def volume(self) -> IntArray:
         """v_j = s_j·o_j + o_j(o_j+1)/2, memory-time in token-steps (docs/math.md §5.1); shape (n,)."""
-        return self.prompt * self.output + self.output * (self.output + 1) // 2
+        return volume(self.prompt, self.output)
 
     def take(self, index: npt.ArrayLike) -> Requests:
         """Return the requests at `index` (positions or a boolean mask), in that order."""

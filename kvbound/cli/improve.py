@@ -39,8 +39,6 @@ def improve(
     from kvbound.instances import read_schedule, write_schedule
     from kvbound.models.errors import InputError, OptionError
 
-    if time_limit is None:
-        raise OptionError("improve never ends by itself; give --time-limit SECONDS")
     require_writable(output)
     chosen = policies([policy], ())
     with reporting("loading") as progress:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvbound.models.problem import Problem
-from kvbound.models.requests import IntArray
+from kvbound.models.requests import IntArray, volume
 from kvbound.solvers.bounds.kernel import CHUNKS, evaluate_parallel, evaluate_serial
 from kvbound.solvers.bounds.rows import FloatArray, PricedRows, Windows, right_side
 
@@ -135,7 +135,7 @@ class Dual:
 def _strata(groups: IntArray, count: IntArray, sample: int) -> tuple[IntArray, IntArray]:
     """Middle members of `sample` strata of ascending volume, each with the count of its stratum."""
     prompt, output, _ = groups
-    order = np.argsort(prompt * output + output * (output + 1) // 2, kind="stable")
+    order = np.argsort(volume(prompt, output), kind="stable")
     edges = np.linspace(0, len(order), sample + 1).astype(np.int64)
     total = np.add.reduceat(count[order], edges[:-1])
     return groups[:, order[(edges[:-1] + edges[1:]) // 2]], total

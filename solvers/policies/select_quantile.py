@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from kvbound.models.requests import IntArray
+from kvbound.solvers.policies.batch_value import keeps_f
 
 
 @njit(cache=True)
@@ -27,7 +28,7 @@ def _fill(output, peak, threshold, memory, cap):  # type: ignore[no-untyped-def]
             score = float(output[j]) * float(peak[j])
             if inside[j] or score > limit:
                 continue
-            if count == 0 or (total + output[j]) * count * count <= total * (count + 1) * (count + 1):
+            if keeps_f(total, count, output[j]):
                 inside[j] = True
                 count += 1
                 total += output[j]

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from kvbound.models.requests import IntArray
+from kvbound.solvers.policies.batch_value import keeps_f
 
 
 @njit(cache=True)
@@ -16,8 +17,7 @@ def _greedy(order, output, peak, memory, cap, inside):  # type: ignore[no-untype
     for j in order:
         if count >= cap or held + peak[j] > memory:
             continue
-        # F(X + j) ≤ F(X)  <=>  (total + o)·count² ≤ total·(count+1)²
-        if count == 0 or (total + output[j]) * count * count <= total * (count + 1) * (count + 1):
+        if keeps_f(total, count, output[j]):
             inside[j] = True
             count += 1
             total += output[j]
@@ -34,7 +34,7 @@ def _improve(output, peak, memory, cap, inside, count, total, held):  # type: ig
         if count < cap:
             for j in range(n):  # the first that fits has the least output
                 if not inside[j] and held + peak[j] <= memory:
-                    if (total + output[j]) * count * count <= total * (count + 1) * (count + 1):
+                    if keeps_f(total, count, output[j]):
                         inside[j] = True
                         count += 1
                         total += output[j]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kvbound.models.problem import Problem
-from kvbound.models.requests import IntArray
+from kvbound.models.requests import IntArray, volume
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +53,7 @@ class View:
     @property
     def volume(self) -> IntArray:
         """Visible volumes s_j·o_j + o_j(o_j+1)/2, shape (n,)."""
-        return self.prompt * self.output + self.output * (self.output + 1) // 2
+        return volume(self.prompt, self.output)
 
     def __len__(self) -> int:
         return len(self.prompt)

@@ -42,6 +42,17 @@ class Improvement:
 
 
 @njit(cache=True)
+def _move_block(sequence, trial, low, high, size, rightwards):  # type: ignore[no-untyped-def]
+    """Write to `trial` the positions low..high of `sequence` with a block of `size` moved from one end to the other."""
+    if rightwards:
+        trial[low : high + 1 - size] = sequence[low + size : high + 1]
+        trial[high + 1 - size : high + 1] = sequence[low : low + size]
+    else:
+        trial[low + size : high + 1] = sequence[low : high + 1 - size]
+        trial[low : low + size] = sequence[high + 1 - size : high + 1]
+
+
+@njit(cache=True)
 def _rounds(  # type: ignore[no-untyped-def]
     moves,
     reach,
@@ -59,66 +70,44 @@ def _rounds(  # type: ignore[no-untyped-def]
     best_delay,
     best,
 ):
-    """Try `moves` moves at one temperature; change `sequence` in place; return (tel, best, accepted)."""
-    n = len(sequence)
+    """Try `moves` moves at one temperature; change `sequence` and `delay` in place; return (tel, best)."""
+    n, spare = len(sequence), len(points.now) - 1
     trial = sequence.copy()
-    accepted = 0
     for _ in range(moves):
         kind = rng.random()
         i = int(rng.random() * n)
         limit = tel
         if temperature > 0:
             limit += int(-temperature * math.log(1.0 - rng.random()))
+        low = high = i
+        delayed, old = sequence[i], delay[sequence[i]]
         if kind < 0.08:  # delay one request, or no longer
-            j = sequence[i]
-            old = delay[j]
-            delay[j] = 0 if old > 0 and rng.random() < 0.7 else 1 + int(rng.exponential(4.0))
-            value = decode(trial, delay, i, inst, points, len(points.now) - 1, limit, rest, start, worker)
-            if value >= 0:
-                tel = value
-                accepted += 1
-                save_checkpoints(sequence, i, inst, points, start, worker)
-                if tel < best:
-                    best = tel
-                    best_sequence[:] = sequence
-                    best_delay[:] = delay
-            else:
-                delay[j] = old
-            continue
-        distance = 1 + int(rng.exponential(reach))
-        j = i + distance if rng.random() < 0.5 else i - distance
-        j = min(max(j, 0), n - 1)
-        if i == j:
-            continue
-        low, high = min(i, j), max(i, j)
-        if kind < 0.4:  # swap
-            trial[i], trial[j] = sequence[j], sequence[i]
-        else:  # insert a block of 1 to 3 requests
-            size = 1 if kind < 0.8 else 2 + int(rng.random() * 2)
-            size = min(size, high - low)
-            if i < j:  # the block at the left end moves to the right end
-                for x in range(low, high + 1 - size):
-                    trial[x] = sequence[x + size]
-                for x in range(size):
-                    trial[high + 1 - size + x] = sequence[low + x]
-            else:
-                for x in range(low + size, high + 1):
-                    trial[x] = sequence[x - size]
-                for x in range(size):
-                    trial[low + x] = sequence[high + 1 - size + x]
-        value = decode(trial, delay, low, inst, points, len(points.now) - 1, limit, rest, start, worker)
-        if value >= 0:
-            sequence[low : high + 1] = trial[low : high + 1]
-            tel = value
-            accepted += 1
-            save_checkpoints(sequence, low, inst, points, start, worker)
-            if tel < best:
-                best = tel
-                best_sequence[:] = sequence
-                best_delay[:] = delay
+            delay[delayed] = 0 if old > 0 and rng.random() < 0.7 else 1 + int(rng.exponential(4.0))
         else:
+            distance = 1 + int(rng.exponential(reach))
+            j = i + distance if rng.random() < 0.5 else i - distance
+            j = min(max(j, 0), n - 1)
+            if i == j:
+                continue
+            low, high = min(i, j), max(i, j)
+            if kind < 0.4:  # swap
+                trial[i], trial[j] = sequence[j], sequence[i]
+            else:  # insert a block of 1 to 3 requests
+                size = 1 if kind < 0.8 else 2 + int(rng.random() * 2)
+                _move_block(sequence, trial, low, high, min(size, high - low), i < j)
+        value = decode(trial, delay, low, inst, points, spare, limit, rest, start, worker)
+        if value < 0:
             trial[low : high + 1] = sequence[low : high + 1]
-    return tel, best, accepted
+            delay[delayed] = old
+            continue
+        sequence[low : high + 1] = trial[low : high + 1]
+        tel = value
+        save_checkpoints(sequence, low, inst, points, start, worker)
+        if tel < best:
+            best = tel
+            best_sequence[:] = sequence
+            best_delay[:] = delay
+    return tel, best
 
 
 def improve(
@@ -172,7 +161,7 @@ def improve(
             temperature = hot * 0.85**step if step < rounds_per_descent - 3 else 0.0
             reach = max(1.0, problem.n / (3 + step))
             size = chunk if moves is None else min(chunk, moves - tried)
-            tel, found, _ = _rounds(
+            tel, found = _rounds(
                 size,
                 reach,
                 temperature,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvbound.models.requests import IntArray
+from kvbound.models.requests import IntArray, volume
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact.search.relaxation import SCALE, Relaxation
 
@@ -46,8 +46,7 @@ class Ascent:
         self._step, self._stall = FIRST_STEP, 0
         self._direction = np.zeros(work.n)
         if price is None:
-            volume = (work.peak - work.output) * work.output + work.output * (work.output + 1) // 2
-            self._point = volume / work.memory * (work.n / 2)
+            self._point = volume(work.peak - work.output, work.output) / work.memory * (work.n / 2)
         else:
             self._point = price / SCALE
 
