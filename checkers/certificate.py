@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from kvbound.checkers.positional_rule import positional_bound
 from kvbound.checkers.sequence_rule import sequence_bound
 from kvbound.models.errors import CertificateError, OptionError
 from kvbound.models.pricing import Layout, cheapest_starts, start_price
@@ -23,6 +24,8 @@ from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 from kvbound.models.weights import Weight, weight_from
 
+#: Rules by which a certificate may prove its bound.
+RULES = ("prices", "volume", "positional", "sequence")
 _INT64_SAFE = 1 << 62
 #: Most (request, start) pairs that the slow path in Python integers agrees to price.
 _SLOW_LIMIT = 20_000_000
@@ -80,8 +83,8 @@ class Certificate:
     Parameters
     ----------
     rule
-        `prices` (the formula above), `volume` (recomputed from the volumes, docs/math.md §5.1) or `sequence`
-        (the sequence relaxation under multipliers, docs/bounds.md §1).
+        `prices` (the formula above), `volume` (recomputed from the volumes, docs/math.md §5.1), `positional` (prices
+        of the rows of docs/math.md §5.6) or `sequence` (the sequence relaxation under multipliers, docs/bounds.md §1).
     method
         What produced it; for people, not part of the proof.
     fingerprint
@@ -89,15 +92,17 @@ class Certificate:
     denominator
         D ≥ 1.
     terms
-        The prices; empty for `volume` and `sequence`.
+        The prices; empty for `volume` and `sequence`. For `positional` the ticks are positions
+        (`kvbound.checkers.positional_rule`).
     value
         The claimed bound in steps, or None when nothing is claimed beyond what the prices prove.
     level, multipliers
         For `sequence`: how many requests the relaxation remembers (2 or 3), and its numerators, one per distinct
-        (prompt + output, output) in ascending order, shape (types,).
+        (prompt + output, output) in ascending order, shape (types,). For `positional`: no level, and numerators of
+        what a request is worth, one per distinct (prompt + output, output, arrival) in ascending order.
     """
 
-    rule: Literal["prices", "volume", "sequence"]
+    rule: Literal["prices", "volume", "positional", "sequence"]
     method: str
     fingerprint: str
     denominator: int
@@ -107,8 +112,8 @@ class Certificate:
     multipliers: IntArray | None = None
 
     def __post_init__(self) -> None:
-        if self.rule not in ("prices", "volume", "sequence"):
-            raise CertificateError(f"unknown certificate rule {self.rule!r}; known: prices, volume, sequence")
+        if self.rule not in RULES:
+            raise CertificateError(f"unknown certificate rule {self.rule!r}; known: {', '.join(RULES)}")
         for name in ("denominator", "value"):
             number = getattr(self, name)
             if name == "value" and number is None:
@@ -118,16 +123,20 @@ class Certificate:
             object.__setattr__(self, name, int(number))  # NumPy integers would overflow
         if self.denominator < 1:
             raise CertificateError(f"denominator is {self.denominator}; it must be at least 1")
-        if self.rule != "prices" and self.terms:
+        if self.rule not in ("prices", "positional") and self.terms:
             raise CertificateError(f"a {self.rule} certificate carries no prices")
-        if self.rule == "sequence":
-            if self.level not in (2, 3) or self.multipliers is None:
-                raise CertificateError("a sequence certificate needs level 2 or 3 and its multipliers")
+        if self.rule == "sequence" and self.level not in (2, 3):
+            raise CertificateError("a sequence certificate needs level 2 or 3 and its multipliers")
+        if self.rule != "sequence" and self.level is not None:
+            raise CertificateError(f"a {self.rule} certificate has no level")
+        if self.rule in ("sequence", "positional"):
+            if self.multipliers is None:
+                raise CertificateError(f"a {self.rule} certificate needs its multipliers")
             array = np.asarray(self.multipliers)
             if array.ndim != 1 or array.dtype.kind not in "iu":
                 raise CertificateError("multipliers must be a list of integers")
             object.__setattr__(self, "multipliers", array.astype(np.int64))
-        elif self.level is not None or self.multipliers is not None:
+        elif self.multipliers is not None:
             raise CertificateError(f"a {self.rule} certificate carries no multipliers")
 
 
@@ -161,7 +170,9 @@ def evaluate(problem: Problem, certificate: Certificate) -> int:
         raise CertificateError(f"certificates bound TEL, not {problem.objective.name}")
     if certificate.rule == "volume":
         return volume_bound(problem)
-    if certificate.level is not None and certificate.multipliers is not None:
+    if certificate.multipliers is not None:
+        if certificate.level is None:
+            return positional_bound(problem, certificate.denominator, certificate.terms, certificate.multipliers)
         return sequence_bound(problem, certificate.level, certificate.denominator, certificate.multipliers)
     scaled = scaled_value(problem, certificate)
     # No schedule is faster than every request running at once, whatever the prices say.

@@ -29,7 +29,7 @@ class CertificateFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     format: Literal["kvbound-certificate"]
     schema_version: Literal[1]
-    rule: Literal["prices", "volume", "sequence"]
+    rule: Literal["prices", "volume", "positional", "sequence"]
     method: str
     fingerprint: str
     denominator: Annotated[int, Field(ge=1, strict=True)]
@@ -63,7 +63,8 @@ def certificate_to_json(certificate: Certificate) -> str:
         "terms": terms,
     }
     if certificate.multipliers is not None:
-        document |= {"level": certificate.level, "multipliers": certificate.multipliers.tolist()}
+        document |= {"level": certificate.level} if certificate.level is not None else {}
+        document |= {"multipliers": certificate.multipliers.tolist()}
     return json.dumps(document) + "\n"
 
 

@@ -10,6 +10,7 @@ from kvbound.models.errors import OptionError, SolverError
 from kvbound.models.problem import Problem
 from kvbound.solvers.bounds.lagrangian import Report, memory_prices, stagger_prices
 from kvbound.solvers.bounds.linear_program import lp_prices
+from kvbound.solvers.bounds.positional import positional_prices
 from kvbound.solvers.bounds.result import BoundResult
 from kvbound.solvers.bounds.rounding import certify_prices, volume_certificate
 from kvbound.solvers.bounds.sequence import declines, sequence_prices
@@ -17,7 +18,7 @@ from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.progress import Progress, ProgressCallback
 
 #: Names of the methods, weakest first.
-METHODS = ("volume", "lp", "lagrangian", "stagger", "sequence", "best")
+METHODS = ("volume", "lp", "lagrangian", "positional", "stagger", "sequence", "best")
 
 _Answer = tuple[Certificate, float | None, int]
 
@@ -39,7 +40,8 @@ def bound(
         Objective TEL; any arrivals, batch caps and workers (pooled, docs/math.md §6).
     method
         ``volume`` (O(n log n)), ``lp`` (HiGHS; small instances), ``lagrangian`` (memory and batch prices),
-        ``stagger`` (docs/math.md §4 as well), ``sequence`` (docs/bounds.md §1; one worker, lengths of at most a few
+        ``positional`` (docs/math.md §5.6, by HiGHS; some hundred requests), ``stagger`` (docs/math.md §4 as well),
+        ``sequence`` (docs/bounds.md §1; one worker, lengths of at most a few
         hundred), ``best`` (the strongest that fits the instance and the deadline).
     deadline
         Dual methods stop there with the best prices so far, or earlier when they no longer gain.
@@ -56,7 +58,7 @@ def bound(
     OptionError
         Unknown method, an objective other than TEL, or ``sequence`` on an instance that it does not fit.
     SizeError, SolverError
-        ``lp`` only: the LP is too large, or HiGHS found no dual solution. Bounds that contradict `upper`.
+        ``lp`` and ``positional``: the LP is too large, or HiGHS found no dual solution. Bounds that contradict `upper`.
     """
     del seed
     if method not in METHODS:
@@ -96,6 +98,8 @@ def _run(problem: Problem, method: str, deadline: Deadline, report: Report | Non
     if method == "lp":
         terms, raw, iterations = lp_prices(problem, deadline)
         return certify_prices(problem, "lp", terms), raw, iterations
+    if method == "positional":
+        return positional_prices(problem, deadline, report)
     if method == "sequence":
         reason = declines(problem)
         if reason is not None:
