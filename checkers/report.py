@@ -13,7 +13,7 @@ class Violation:
     Parameters
     ----------
     rule
-        Name of the rule: `served-once`, `arrival`, `peak`, `memory` or `batch`.
+        Name of the rule: `served-once`, `arrival`, `horizon`, `peak`, `memory` or `batch`.
     request
         Index of the request concerned, or None when the whole schedule is (a wrong length).
     step

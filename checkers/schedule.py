@@ -10,6 +10,7 @@ from kvbound.checkers.report import Report, Violation
 from kvbound.models.errors import ScheduleError
 from kvbound.models.footprint import usage
 from kvbound.models.problem import Problem
+from kvbound.models.requests import IntArray
 from kvbound.models.schedule import Schedule
 
 
@@ -26,6 +27,7 @@ def check(problem: Problem, schedule: Schedule) -> Report:
     found = [
         *served_once(problem, schedule),
         *starts_after_arrival(problem, schedule),
+        *starts_within_horizon(problem, schedule),
         *peak_fits(problem, schedule),
         *memory_per_step(problem, schedule),
         *batch_per_step(problem, schedule),
@@ -70,6 +72,24 @@ def starts_after_arrival(problem: Problem, schedule: Schedule) -> Iterator[Viola
         yield Violation("arrival", int(j), start, int(arrival[j]) - start, int(schedule.worker[j]), message)
 
 
+def starts_within_horizon(problem: Problem, schedule: Schedule) -> Iterator[Violation]:
+    """No request starts at or after the horizon of the objective, if it has one (REWARD)."""
+    horizon = problem.objective.horizon
+    if horizon is None:
+        return
+    for j in np.flatnonzero(schedule.served & (schedule.start >= horizon)):
+        start = int(schedule.start[j])
+        message = f"request {j} starts at step {start}, the horizon ends with step {horizon}"
+        yield Violation("horizon", int(j), start, start - horizon + 1, int(schedule.worker[j]), message)
+
+
+def held_until(problem: Problem, schedule: Schedule) -> IntArray:
+    """Last step in which each request holds memory: its completion, or the horizon where footprints are cut."""
+    completion = schedule.completion(problem.requests)
+    horizon = problem.objective.horizon
+    return completion if horizon is None else np.minimum(completion, horizon)
+
+
 def peak_fits(problem: Problem, schedule: Schedule) -> Iterator[Violation]:
     """The peak s_j + o_j fits the worker that runs the request."""
     peak = problem.requests.peak
@@ -85,7 +105,7 @@ def memory_per_step(problem: Problem, schedule: Schedule) -> Iterator[Violation]
     Usage only grows between completions, so the completions are the steps to look at; each violation
     names the step of one completion and a request that completes there.
     """
-    completion = schedule.completion(problem.requests)
+    completion = held_until(problem, schedule)
     for g, memory in enumerate(problem.fleet.memory):
         mine = np.flatnonzero(schedule.served & (schedule.worker == g))
         steps, first = np.unique(completion[mine], return_index=True)
@@ -100,7 +120,7 @@ def batch_per_step(problem: Problem, schedule: Schedule) -> Iterator[Violation]:
 
     The number of active requests only grows at starts, so the step after each start is the one to look at.
     """
-    completion = schedule.completion(problem.requests)
+    completion = held_until(problem, schedule)
     for g, cap in enumerate(problem.fleet.batch):
         if cap is None:
             continue

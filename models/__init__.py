@@ -8,6 +8,7 @@ from kvbound.models.fleet import Fleet
 from kvbound.models.objective import TEL, Objective, TotalLatency
 from kvbound.models.problem import Problem, drop_too_large
 from kvbound.models.requests import Requests
+from kvbound.models.reward import Reward
 from kvbound.models.schedule import Schedule
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "OptionError",
     "Problem",
     "Requests",
+    "Reward",
     "Schedule",
     "TotalLatency",
     "drop_too_large",

@@ -1,7 +1,7 @@
 """Objectives: what one start costs, and whether every request has to be served.
 
-All formulations, price kernels and checkers take an objective through this interface, so that REWARD
-(docs/math.md §1) is one more class here and no second copy of anything elsewhere.
+All formulations, price kernels and checkers take an objective through this interface: TEL is here, REWARD
+(docs/math.md §1) in `kvbound.models.reward`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,16 @@ class Objective(Protocol):
     #: True: exactly one start per request; False: at most one.
     serve_all: ClassVar[bool]
 
+    @property
+    def horizon(self) -> int | None:
+        """H: starts are before H and footprints are cut there; None when time does not end."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """All that the meaning of the objective depends on: part of a problem's fingerprint."""
+        ...
+
     def start_cost(self, requests: Requests, request: npt.ArrayLike, start: npt.ArrayLike) -> IntArray:
         """Cost of starting `request` at step `start` (arrays broadcast together)."""
         ...
@@ -31,6 +41,8 @@ class TotalLatency:
 
     name: ClassVar[str] = "tel"
     serve_all: ClassVar[bool] = True
+    horizon: ClassVar[int | None] = None
+    identity: ClassVar[str] = "tel"
 
     def start_cost(self, requests: Requests, request: npt.ArrayLike, start: npt.ArrayLike) -> IntArray:
         """k + o_j − a_j."""

@@ -50,16 +50,19 @@ class Problem:
 
     @property
     def horizon(self) -> int:
-        """A number of steps within which some optimal TEL schedule completes everything.
+        """A number of steps within which some optimal schedule does everything.
 
-        Without idle steps (docs/math.md §1) the makespan is at most Σ o_j after the last arrival.
+        Without idle steps (docs/math.md §1) the makespan of TEL is at most Σ o_j after the last arrival; an
+        objective with a horizon of its own ends there.
         """
+        if self.objective.horizon is not None:
+            return self.objective.horizon
         return int(self.requests.arrival.max()) + int(self.requests.output.sum())
 
     def fingerprint(self) -> str:
         """SHA-256 over everything that the meaning of a bound depends on: lengths, arrivals, fleet, objective."""
         digest = hashlib.sha256(b"kvbound-problem-1")
-        digest.update(repr((self.objective.name, self.fleet.memory, self.fleet.batch)).encode())
+        digest.update(repr((self.objective.identity, self.fleet.memory, self.fleet.batch)).encode())
         for array in (self.requests.prompt, self.requests.output, self.requests.arrival):
             digest.update(array.astype("<i8").tobytes())
         return digest.hexdigest()

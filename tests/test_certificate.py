@@ -427,8 +427,9 @@ def test_a_huge_denominator_survives_the_file() -> None:
 
 def test_evaluate_bounds_tel_only() -> None:
     class Other:
-        name = "reward"
+        name = identity = "reward"
         serve_all = False
+        horizon = None
 
         def start_cost(self, requests, request, start):
             return start

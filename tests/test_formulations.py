@@ -21,8 +21,9 @@ Rows = dict[tuple[str, tuple[int, ...], int, int], tuple[dict[int, int], int, in
 class ServedCount:
     """At most one start each, two steps of horizon value lost per late start: a stand-in for a reward."""
 
-    name = "count"
+    name = identity = "count"
     serve_all = False
+    horizon = None
 
     def start_cost(self, requests, request, start):  # type: ignore[no-untyped-def]
         return np.asarray(start) - 20 + 0 * requests.output[request]
