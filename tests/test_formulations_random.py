@@ -7,8 +7,10 @@ import random
 import pytest
 from reference import brute_force
 
+from kvbound.instances import load
 from kvbound.models import Fleet, Problem, Requests
 from kvbound.models.formulations import PLAIN, Cuts
+from kvbound.models.formulations.pyomo_model import build_pyomo
 from kvbound.models.formulations.unit_outputs import is_unit, positional_bound
 from kvbound.models.weights import LevelsWeight, LinearWeight
 from kvbound.solvers.deadline import Deadline
@@ -21,8 +23,10 @@ from kvbound.solvers.exact.search_method import search_fits
 CONFIG = SolveConfig(time_limit=60.0, threads=1)
 LEVELS = (LevelsWeight(1, 0), LevelsWeight(1, 2), LevelsWeight(2, 1), LevelsWeight(3, 3))
 ALL_CUTS = Cuts(True, LEVELS, True)
+TIME_INDEXED_CUTS = Cuts(stagger=(*LEVELS, LinearWeight(1, 4, 2)), symmetry=True)
 SWITCHES = {
-    "highs": (PLAIN, Cuts(stagger=(*LEVELS, LinearWeight(1, 4, 2)), symmetry=True)),
+    "highs": (PLAIN, TIME_INDEXED_CUTS),
+    "pyomo": (PLAIN, TIME_INDEXED_CUTS),
     "cp-sat": (PLAIN, ALL_CUTS),
     "end-event": (PLAIN, ALL_CUTS),
     "search": (None,),
@@ -30,8 +34,8 @@ SWITCHES = {
 }
 
 
-def draw(rng: random.Random, most: int) -> tuple[Problem, int]:
-    """A random problem and its optimum."""
+def draw(rng: random.Random, most: int) -> Problem:
+    """A random problem."""
     workers = rng.choice([1, 1, 2])
     n, memory = rng.randint(1, most if workers == 1 else most - 1), rng.randint(4, 9)
     prompt = [rng.randint(0, 3) for _ in range(n)]
@@ -42,8 +46,12 @@ def draw(rng: random.Random, most: int) -> tuple[Problem, int]:
         prompt[1], output[1], arrival[1] = prompt[0], output[0], arrival[0]
     sizes = [memory] + [memory + rng.choice([0, 0, 1, 3])] * (workers - 1)
     caps = [rng.choice([None, None, 1, 2, 3]) for _ in range(workers)]
-    problem = Problem(Requests(prompt, output, arrival), Fleet(tuple(sizes), tuple(caps)))
-    return problem, brute_force(prompt, output, sizes, arrival, caps)
+    return Problem(Requests(prompt, output, arrival), Fleet(tuple(sizes), tuple(caps)))
+
+
+def optimum_of(problem: Problem) -> int:
+    r, fleet = problem.requests, problem.fleet
+    return brute_force(r.prompt.tolist(), r.output.tolist(), fleet.memory, r.arrival.tolist(), fleet.batch)
 
 
 def require_optimum(result: Result, optimum: int, problem: Problem) -> None:
@@ -56,7 +64,8 @@ def require_optimum(result: Result, optimum: int, problem: Problem) -> None:
 def compare(method: str, seed: int, number: int, most: int) -> None:
     rng = random.Random(seed)
     for _ in range(number):
-        problem, optimum = draw(rng, most)
+        problem = draw(rng, most)
+        optimum = optimum_of(problem)
         if method == "search" and not search_fits(problem):
             continue
         for cuts in SWITCHES[method]:
@@ -72,15 +81,43 @@ def test_a_few_random_problems(method: str) -> None:
     compare(method, 1, 40, 4)
 
 
+MANY_SEEDS, MANY = range(10, 14), 80
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", SWITCHES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", MANY_SEEDS)
 def test_many_random_problems(method: str, seed: int) -> None:
-    compare(method, 10 + seed, 80, 6)
+    compare(method, seed, MANY, 6)
 
 
-def test_pyomo_on_random_problems() -> None:
-    rng = random.Random(5)
-    for _ in range(4):
-        problem, optimum = draw(rng, 3)
-        require_optimum(solve(problem, method="pyomo", config=CONFIG), optimum, problem)
+def test_every_kind_is_among_the_many() -> None:
+    problems = [draw(rng, 6) for rng in map(random.Random, MANY_SEEDS) for _ in range(MANY)]
+    assert len(problems) > 300
+    for some in (
+        [p for p in problems if len(p.fleet) == 2],
+        [p for p in problems if any(cap is not None for cap in p.fleet.batch)],
+        [p for p in problems if p.requests.arrival.any()],
+        [p for p in problems if p.n >= 5],
+    ):
+        assert len(some) >= 80
+
+
+def test_pyomo_gives_up_while_it_builds() -> None:
+    problem = load("tiny:n=40,seed=1").problem
+    result = solve(problem, method="pyomo", config=SolveConfig(time_limit=0.5, threads=1, memory_limit=1 << 36))
+    assert (result.termination, result.status) == (Termination.TIME_LIMIT, SolutionStatus.NONE)
+    assert result.native == "not started"  # the whole model takes a minute to build
+    assert (result.schedule, result.bound) == (None, None)
+
+
+def test_a_pyomo_build_can_be_stopped_at_every_point() -> None:
+    problem = Problem(Requests([1, 2], [2, 3]), Fleet((6,), (2,)))
+    looks: list[None] = []
+    build_pyomo(problem, watch=lambda: looks.append(None))
+    columns = sum(problem.horizon - problem.requests.output + 1)
+    assert len(looks) > 2 * columns  # each for memory and for batch
+    for last in range(len(looks)):
+        left = iter(range(last))
+        with pytest.raises(StopIteration):
+            build_pyomo(problem, watch=lambda left=left: next(left))  # type: ignore[misc]

@@ -6,6 +6,7 @@ A test holds its matrix equal to the arrays.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,18 @@ from kvbound.models.weights import BatchWeight, MemoryWeight, Weight
 
 
 def build_pyomo(
-    problem: Problem, *, cuts: Cuts = PLAIN, horizon: int | None = None, allowed: AllowedStarts | None = None
+    problem: Problem,
+    *,
+    cuts: Cuts = PLAIN,
+    horizon: int | None = None,
+    allowed: AllowedStarts | None = None,
+    watch: Callable[[], None] = lambda: None,
 ) -> pyo.ConcreteModel:
     """Build the time-indexed program (docs/math.md §2.1).
 
     Components: `x[j, g, k]` binary, `cost`, `assign[j]`, `memory[g, q]`, `batch[g, q]`, `stagger[f, g, q]`
-    (f numbers `cuts.stagger`, q is a tick) and `order[j]`. Arguments as for `build_time_indexed`.
+    (f numbers `cuts.stagger`, q is a tick) and `order[j]`. Arguments as for `build_time_indexed`; besides, `watch`
+    is called before every column and row that is written: it may raise to end a build that takes too long.
     """
     requests, fleet = problem.requests, problem.fleet
     steps = problem.horizon if horizon is None else horizon
@@ -52,6 +59,7 @@ def build_pyomo(
         number = pyo.quicksum(m.x[col] for col in by_request[j])
         return number == 1 if problem.objective.serve_all else number <= 1
 
+    watch()
     m.assign = pyo.Constraint(range(problem.n), rule=assign_rule)
 
     def weight_rows(weight: Weight, g: int) -> dict[int, Any]:
@@ -61,6 +69,7 @@ def build_pyomo(
         for j, on, k in columns:
             if on != g:
                 continue
+            watch()
             centre = weight.scale * (k + int(requests.output[j]))
             for piece in range(int(segments.ptr[j]), int(segments.ptr[j + 1])):
                 for d in range(int(segments.lo[piece]), int(segments.hi[piece]) + 1):
@@ -68,7 +77,12 @@ def build_pyomo(
                     if value != 0 and centre + d in terms:
                         terms[centre + d].append(value * m.x[j, g, k])
         capacity = weight.capacity(memory, batch)
-        return {q: pyo.quicksum(row) <= capacity for q, row in terms.items() if row}
+        rows = {}
+        for q, row in terms.items():
+            watch()
+            if row:
+                rows[q] = pyo.quicksum(row) <= capacity
+        return rows
 
     workers = range(len(fleet))
     memory_rows = {(g, q): row for g in workers for q, row in weight_rows(MemoryWeight(), g).items()}
@@ -82,6 +96,7 @@ def build_pyomo(
         for q, row in weight_rows(weight, g).items()
     }
     for name, rows in (("memory", memory_rows), ("batch", batch_rows), ("stagger", stagger_rows)):
+        watch()
         setattr(m, name, pyo.Constraint(list(rows), rule=lambda m, *key, rows=rows: rows[key]))
 
     pairs = {j: i for i, j in identical_pairs(problem)} if cuts.symmetry and problem.objective.serve_all else {}
