@@ -72,6 +72,8 @@ class Requests:
         a_j ≥ 0, first step at whose end the request may start; default all 0 (a backlog).
     predicted_low, predicted_high
         Interval [l_j, u_j] of output lengths that a policy may see, or None when lengths are known.
+    predicted
+        One value within the interval for policies that want one, or None: then it is the middle (`point`).
 
     Raises
     ------
@@ -84,6 +86,7 @@ class Requests:
     arrival: IntArray = field(default=None)  # type: ignore[arg-type]  # filled in __post_init__
     predicted_low: IntArray | None = None
     predicted_high: IntArray | None = None
+    predicted: IntArray | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -93,10 +96,12 @@ class Requests:
         put(self, "arrival", integer_array(arrival, "arrival", 0, MAX_ARRIVAL))
         if (self.predicted_low is None) != (self.predicted_high is None):
             raise InputError("predictions need both ends of the interval, predicted_low and predicted_high")
-        for name in ("predicted_low", "predicted_high"):
+        if self.predicted is not None and self.predicted_low is None:
+            raise InputError("predicted needs an interval around it; give predicted_low and predicted_high, too")
+        for name in ("predicted_low", "predicted_high", "predicted"):
             if getattr(self, name) is not None:
                 put(self, name, integer_array(getattr(self, name), name, 1, MAX_TOKENS))
-        for name in ("output", "arrival", "predicted_low", "predicted_high"):
+        for name in ("output", "arrival", "predicted_low", "predicted_high", "predicted"):
             value = getattr(self, name)
             if value is not None and len(value) != len(self.prompt):
                 raise InputError(f"{len(self.prompt)} prompts but {len(value)} values of {name}")
@@ -104,6 +109,10 @@ class Requests:
             crossed = np.flatnonzero(self.predicted_low > self.predicted_high)
             if crossed.size:
                 raise InputError(f"request {crossed[0]}: predicted_low exceeds predicted_high")
+            if self.predicted is not None:
+                out = np.flatnonzero((self.predicted < self.predicted_low) | (self.predicted > self.predicted_high))
+                if out.size:
+                    raise InputError(f"request {out[0]}: predicted lies outside predicted_low and predicted_high")
 
     def __len__(self) -> int:
         return len(self.prompt)
@@ -111,7 +120,7 @@ class Requests:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Requests):
             return NotImplemented
-        names = ("prompt", "output", "arrival", "predicted_low", "predicted_high")
+        names = ("prompt", "output", "arrival", "predicted_low", "predicted_high", "predicted")
         return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
     def __hash__(self) -> int:
@@ -127,16 +136,22 @@ class Requests:
         """v_j = s_j·o_j + o_j(o_j+1)/2, memory-time in token-steps (docs/math.md §5.1); shape (n,)."""
         return volume(self.prompt, self.output)
 
+    @property
+    def point(self) -> IntArray | None:
+        """The one predicted value: `predicted`, or the middle of the interval, rounded up; None when lengths are known."""
+        if self.predicted is not None or self.predicted_low is None or self.predicted_high is None:
+            return self.predicted
+        return (self.predicted_low + self.predicted_high + 1) // 2
+
     def take(self, index: npt.ArrayLike) -> Requests:
         """Return the requests at `index` (positions or a boolean mask), in that order."""
         pick = np.asarray(index)
-        low, high = self.predicted_low, self.predicted_high
+        predictions = (self.predicted_low, self.predicted_high, self.predicted)
         return Requests(
             self.prompt[pick],
             self.output[pick],
             self.arrival[pick],
-            None if low is None else low[pick],
-            None if high is None else high[pick],
+            *(None if values is None else values[pick] for values in predictions),
         )
 
 

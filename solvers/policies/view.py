@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray, volume
+from kvbound.solvers.engine import POINT, Rule, assumed_length
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,7 +18,8 @@ class View:
     ----------
     prompt, output, arrival
         s_j, the *visible* output length and a_j, shape (n,). The visible output length is o_j when lengths
-        are known, and the middle of the predicted interval, rounded up, when they are predicted.
+        are known. When they are predicted, it is what the policy's rule takes for them (the predicted value or the
+        middle of the interval, rounded up; or one of its ends), cut to M − s_j.
     memory
         KV tokens of the largest worker.
     batch
@@ -37,11 +39,10 @@ class View:
     seed: int
 
     @classmethod
-    def of(cls, problem: Problem, seed: int = 0) -> View:
-        """The view of `problem`."""
+    def of(cls, problem: Problem, seed: int = 0, rule: Rule = POINT) -> View:
+        """The view of `problem` that a policy executed under `rule` has."""
         requests, fleet = problem.requests, problem.fleet
-        low, high = requests.predicted_low, requests.predicted_high
-        visible = requests.output if low is None or high is None else (low + high + 1) // 2
+        visible = assumed_length(problem, rule.length)
         batch = None if None in fleet.batch else max(cap for cap in fleet.batch if cap is not None)
         return cls(requests.prompt, visible, requests.arrival, fleet.largest, batch, len(fleet), seed)
 
@@ -85,6 +86,8 @@ class Policy:
         Where it comes from.
     cost
         Running time.
+    rule
+        How the order is executed, above all when lengths are uncertain.
     """
 
     name: str
@@ -93,6 +96,7 @@ class Policy:
     guarantee: str
     source: str
     cost: str
+    rule: Rule = POINT
 
     @property
     def summary(self) -> str:
