@@ -22,7 +22,11 @@ def gap(
     options: SourceOptions,
     policies: Annotated[
         str | None,
-        typer.Option("--policies", metavar="A,B|all", help="Policies by name (see `kvbound policies`). [default: all]"),
+        typer.Option(
+            "--policies",
+            metavar="A,B|all",
+            help="Policies by name, with parameters as in svf,wspt,exponent=1 (`kvbound policies`). [default: all]",
+        ),
     ] = None,
     policy_file: PolicyFile = None,
     schedule: Annotated[
@@ -98,7 +102,9 @@ def _names(policies: str | None, files: list[Path] | None, schedules: list[Path]
     """The policies asked for by name: all, when nothing is asked for."""
     if policies is None:
         return ["all"]
-    names = [name.strip() for name in policies.split(",") if name.strip()]
+    from kvbound.solvers.policies.parameters import split_names
+
+    names = split_names(policies)
     return [] if names == ["none"] and (files or schedules) else names or ["all"]
 
 

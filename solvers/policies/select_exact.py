@@ -1,87 +1,161 @@
-"""Exact selector of Sorted-F: a knapsack over (number of requests, total peak)."""
+"""Exact selector of Sorted-F: a knapsack over (number of requests, total peak).
+
+d[c][w] = least Σo of c requests with total peak at most w, so F* = min_c d[c][M]/c². Any known batch of value F
+bounds the table before it is filled. If a best batch has C requests and i is the c-th of them by output, then
+
+    (Σo of the c − 1 shortest) + (C − c + 1)·o_i  ≤  Σo of the batch  ≤  F·C²,
+
+which is convex in C: it must hold for C = c or for the largest size possible. Cells (i, c) where it fails are skipped.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from kvbound.models.requests import IntArray
-from kvbound.solvers.policies.view import Declined, View
+from kvbound.solvers.policies.select_swap import swap_batch
+from kvbound.solvers.policies.view import Declined
 
 _INFINITE = np.int64(1) << 62
 
 
-@dataclass(frozen=True, slots=True)
 class ExactBudget:
-    """Limits above which the exact selector declines.
+    """Limits at which the exact selector declines; counted, not timed, so that the answer repeats.
 
     Parameters
     ----------
-    operations
-        Table updates over all batches, estimated before the start.
+    updates
+        Table updates over all batches. The first batch is taken for a typical one: when it costs so much that
+        Σp/M such batches would pass the limit, the selector declines at once.
     bytes
         Memory of the tables of one batch.
     """
 
-    operations: int = 40_000_000_000
-    bytes: int = 800_000_000
+    def __init__(self, updates: int = 5_000_000_000, bytes: int = 800_000_000) -> None:
+        self.updates, self.bytes, self.spent = updates, bytes, 0
 
-    def require(self, view: View) -> None:
-        """Raise `Declined` with the estimate when `view` is beyond the limits."""
-        n, memory = len(view), view.memory
-        most = largest_batch(np.sort(view.peak), memory, view.batch)
-        batches = max(1, -(-int(view.peak.sum()) // memory), -(-n // most))
-        work = n * most * (memory + 1) * batches // 2  # the remaining set shrinks linearly
-        size = 8 * (most + 1) * (memory + 1) + (-(-n // 8)) * (most + 1) * (memory + 1)
-        if work > self.operations or size > self.bytes:
+    def take(self, updates: int, size: int, batches: float) -> None:
+        """Book the tables of one batch; `Declined` when a limit is passed."""
+        expected = self.spent + updates if self.spent else updates * max(1.0, batches)
+        self.spent += updates
+        if expected > self.updates or size > self.bytes:
             raise Declined(
-                f"exact batches need about {work:.1e} table updates (limit {self.operations:.0e}) and "
-                f"{size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB) at n={n}, M={memory}; "
-                f"use sorted-f:swap or sorted-f:quantile"
+                f"exact batches need about {expected:.1e} table updates (limit {self.updates:.0e}) and tables of "
+                f"{size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB); "
+                "use sorted-f:swap or sorted-f:quantile, or raise the limits with sorted-f:exact,updates=…,megabytes=…"
             )
 
 
-def largest_batch(sorted_peak: IntArray, memory: int, cap: int | None) -> int:
+def largest_batch(sorted_peak: IntArray, memory: int, cap: int) -> int:
     """Most requests whose peaks fit into `memory` together (and into the batch cap); at least 1."""
-    fits = int(np.searchsorted(np.cumsum(sorted_peak), memory, side="right"))
-    return max(1, fits if cap is None else min(fits, cap))
+    return max(1, min(int(np.searchsorted(np.cumsum(sorted_peak), memory, side="right")), cap))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """What of the table is needed.
+
+    Parameters
+    ----------
+    keep
+        Positions that can be in a best batch, ascending; shape (m,).
+    allowed
+        Whether keep[i] can be the c-th of a best batch by output, shape (m, sizes + 1); column 0 is unused.
+    floor
+        Least total peak of c requests, shape (sizes + 1,).
+    """
+
+    keep: IntArray
+    allowed: npt.NDArray[np.bool_]
+    floor: IntArray
+
+    @classmethod
+    def of(cls, prompt: IntArray, output: IntArray, memory: int, cap: int) -> Cells:
+        """Bound the table by the batch that the swap search finds (`output` ascending)."""
+        peak = prompt + output
+        known = swap_batch(prompt, output, memory, cap, "ladder")
+        # In floats with room to spare: a cell too many costs time, one too few the optimum.
+        value = float(output[known].sum()) / len(known) ** 2 * (1 + 1e-9)
+        sorted_peak = np.sort(peak)
+        most = largest_batch(sorted_peak, memory, cap)
+        shortest = np.concatenate((np.zeros(1), np.cumsum(output[:most], dtype=np.float64)))
+        size = np.arange(most + 1)
+        most = int(np.flatnonzero(shortest <= value * size.astype(float) ** 2)[-1])
+        keep = np.flatnonzero(output <= value * (2 * most - 1))
+        o, c = output[keep][:, None].astype(np.float64), np.arange(1, most + 1)
+        alone = shortest[:most] + o <= value * c.astype(float) ** 2
+        filled = shortest[:most] + (most - c + 1) * o <= value * most**2
+        allowed = np.concatenate((np.zeros((len(keep), 1), np.bool_), alone | filled), axis=1)
+        return cls(keep, allowed, np.concatenate((np.zeros(1, np.int64), np.cumsum(sorted_peak[:most]))))
+
+    def updates(self, memory: int) -> int:
+        """Table updates, at most: cells times the total peaks that can occur in them."""
+        return int(self.allowed[:, 1:].sum(axis=0) @ np.maximum(0, memory + 1 - self.floor[:-1]))
+
+    def bytes(self, memory: int) -> int:
+        """Size of the tables."""
+        return (8 + -(-len(self.keep) // 8)) * len(self.floor) * (memory + 1)
 
 
 @njit(cache=True)
-def _table(peak, key, memory, most, least, taken):  # type: ignore[no-untyped-def]
+def _table(peak, key, allowed, floor, least, taken):  # type: ignore[no-untyped-def]
     """least[c, w]: smallest key of c requests with total peak ≤ w; bit i%8 of taken[i//8, c, w]: i was taken last."""
     least[:, :] = _INFINITE
     least[0, :] = 0
+    most, width = least.shape[0] - 1, least.shape[1]
     for i in range(len(peak)):
         bit = np.uint8(1 << (i % 8))
         p, v = peak[i], key[i]
-        if p > memory:
-            continue
         for c in range(min(most, i + 1), 0, -1):
+            if not allowed[i, c]:
+                continue
             row, below, mark = least[c], least[c - 1], taken[i // 8, c]
-            for w in range(p, memory + 1):
+            for w in range(p + floor[c - 1], width):
                 candidate = below[w - p] + v
                 if candidate < row[w]:
                     row[w] = candidate
                     mark[w] |= bit
 
 
-def exact_batch(prompt: IntArray, output: IntArray, memory: int, cap: int) -> IntArray:
-    """Return the positions of a batch of least F; ties: larger, then smaller Σs.
+def exact_batch(
+    prompt: IntArray, output: IntArray, memory: int, cap: int, budget: ExactBudget | None = None
+) -> IntArray:
+    """Return the positions of a batch of least F; ties: larger, then smaller Σs, then lower positions.
 
-    Σo and Σs are minimised lexicographically in one integer key, so one table serves both.
+    Parameters
+    ----------
+    prompt, output
+        Lengths, `output` ascending, every peak at most `memory`; shape (n,).
+    memory, cap
+        Most tokens Σ_X p and most requests |X|.
+    budget
+        Limits; default `ExactBudget()`.
+
+    Raises
+    ------
+    Declined
+        A limit of the budget is passed, or the lengths are too large for 64-bit keys.
+
+    Notes
+    -----
+    Σo and Σs are minimised lexicographically in one integer key, so one table serves both. A request is taken only
+    where it improves the table strictly: among equals the set whose last position is lowest wins, and so on downwards.
     """
-    peak = prompt + output
-    most = largest_batch(np.sort(peak), memory, cap)
-    shift = int(prompt.sum()) + 1
-    if shift * (int(output.sum()) + 1) >= 1 << 61:
-        raise Declined("the lengths are too large for the exact selector's integer keys")
-    key = output * shift + prompt
+    cells = Cells.of(prompt, output, memory, cap)
+    keep, most = cells.keep, len(cells.floor) - 1
+    s, o = prompt[keep], output[keep]
+    peak = s + o
+    (budget or ExactBudget()).take(cells.updates(memory), cells.bytes(memory), int((prompt + output).sum()) / memory)
+    shift = int(s.sum()) + 1
+    if shift * (int(o.sum()) + 1) >= 1 << 61:
+        raise Declined("the lengths are too large for the exact selector's integer keys; use sorted-f:swap")
     least = np.empty((most + 1, memory + 1), np.int64)
     taken = np.zeros((-(-len(peak) // 8), most + 1, memory + 1), np.uint8)
-    _table(peak, key, memory, most, least, taken)
+    _table(peak, o * shift + s, cells.allowed, cells.floor, least, taken)
     best = 0
     for c in range(most, 0, -1):  # from large to small: an equal F keeps the larger batch
         value = int(least[c, memory])
@@ -89,7 +163,7 @@ def exact_batch(prompt: IntArray, output: IntArray, memory: int, cap: int) -> In
             continue
         if best == 0 or (value // shift) * best * best < (int(least[best, memory]) // shift) * c * c:
             best = c
-    return _walk_back(peak, best, memory, taken)
+    return keep[_walk_back(peak, best, memory, taken)]
 
 
 def _walk_back(peak: IntArray, size: int, memory: int, taken: np.ndarray) -> IntArray:
