@@ -327,8 +327,10 @@ def _exact_bound(
     incumbent: Row | None,
     progress: ProgressCallback | None,
 ) -> tuple[BoundStatement, Schedule | None]:
-    from kvbound.solvers.exact import SolveConfig, solve
+    from kvbound.solvers.exact import SolveConfig, prepare, solve
 
+    _tell(progress, "exact search (compiles once after installation)", Deadline(), ())
+    prepare()
     config = SolveConfig(time_limit=time_limit, threads=threads, seed=seed)
     start = None if incumbent is None else incumbent.schedule
     result = solve(problem, config=config, progress=progress, incumbent=start)

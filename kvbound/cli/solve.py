@@ -32,8 +32,9 @@ def solve(
     from kvbound.cli.progress import reporting
     from kvbound.files import require_writable
     from kvbound.instances import write_schedule
-    from kvbound.solvers.exact import SolveConfig, export_model
+    from kvbound.solvers.exact import SolveConfig, export_model, prepare
     from kvbound.solvers.exact import solve as run
+    from kvbound.solvers.progress import Progress
 
     require_writable(output, export)
     loaded = options.load()
@@ -46,6 +47,9 @@ def solve(
         return
     config = SolveConfig(time_limit=time_limit, threads=threads, seed=options.seed)
     with reporting(f"solve {method}") as progress:
+        if progress is not None:
+            progress(Progress("preparing (compiles once after installation)", 0.0, None, None))
+        prepare(method)
         result = run(loaded.problem, method=method, config=config, progress=progress)
     if output is not None and result.schedule is not None:
         write_schedule(output, loaded.problem, result.schedule, policy=result.method)

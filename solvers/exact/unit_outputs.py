@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
 
@@ -57,22 +59,31 @@ def solve_unit_outputs(
         choose(program, SHARES[1])
     build_seconds = 0.0
     termination = Termination.OPTIMAL
-    if not known.reached(config.gap):
+    for turn in count():
+        if known.reached(config.gap) or (turn and deadline.passed):
+            break
         built = time.perf_counter()
         horizon = problem.horizon if known.tel is None else last_step(problem, known.tel)
         unit = build_unit_outputs(problem, horizon=horizon, upper=known.tel, lower=known.bound)
         if known.incumbent is not None:
             unit.hint(known.incumbent)
-        build_seconds = time.perf_counter() - built
+        lost = time.perf_counter() - built
+        build_seconds += lost
+        # Patterns find the schedules, the counting model proves: each turn gives both their share of what is left.
         limit = deadline if program is None else deadline.share(SHARES[2])
-        answer = run_cp_sat(unit.model, 0, unit.schedule, config, known, limit, progress, build_seconds)
+        turn_config = replace(config, seed=(config.seed + turn) % (1 << 31))
+        answer = run_cp_sat(unit.model, 0, unit.schedule, turn_config, known, limit, progress, lost)
         native, termination = answer.native, answer.termination
         if answer.schedule is not None:
             known = known.with_schedule(problem, answer.schedule)
         known = known.with_bound(answer.bound, "counting model")
-    if termination is not Termination.INTERRUPTED and not known.reached(config.gap):
-        if program is not None and known.tel is not None and known.bound is not None:
-            enrich(program, known.tel - known.bound, config.seed, deadline.share(0.2))
+        tell()
+        gave_up = termination not in (Termination.TIME_LIMIT, Termination.OPTIMAL)
+        if gave_up or known.reached(config.gap) or deadline.passed or program is None:
+            break
+        if known.tel is not None and known.bound is not None:
+            enrich(program, known.tel - known.bound, config.seed + turn, deadline.share(0.2))
             choose(program, SHARES[3])
-        termination = Termination.TIME_LIMIT if deadline.passed else termination
+    if termination is not Termination.INTERRUPTED and deadline.passed and not known.reached(config.gap):
+        termination = Termination.TIME_LIMIT
     return Answer(termination, known.incumbent, known.bound, native, build_seconds, time.perf_counter() - begin)
