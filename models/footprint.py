@@ -70,6 +70,8 @@ def earliest_start(prompt, output, memory, cap, not_before, ends, peaks, count):
         end = ends[i]
         running = count - i
         if i > 0:
+            if ends[i - 1] - output >= k:  # the newcomer is gone by then, and at all later completions
+                break
             base -= peaks[i - 1] - ends[i - 1]
         if end > k:
             at_end = base + running * end
