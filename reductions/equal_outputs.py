@@ -9,6 +9,7 @@ import numpy as np
 
 from kvbound.checkers.certificate import Certificate, PriceTerm, certified
 from kvbound.models.errors import InputError
+from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 from kvbound.models.schedule import Schedule
 from kvbound.models.weights import weight_from
@@ -65,6 +66,21 @@ class EqualOutputs(Reduction):
         name = f"3-partition m={instance.m}, B={instance.target}, L={self.length}"
         problem = scheduling_problem(name, prompt, [self.length] * n, scale * (instance.target + 1))
         return TelDecision(problem, self.threshold(instance))
+
+    @classmethod
+    def recognise(cls, problem: Problem) -> tuple[EqualOutputs, ThreePartition]:
+        """The reduction and the numbers that `problem` came from; `InputError` when it cannot be an image."""
+        requests, fleet = problem.requests, problem.fleet
+        length = int(requests.output[0])
+        scale = 3 * length
+        bad = (requests.output != length) | (requests.arrival != 0) | (requests.prompt % scale != 0)
+        if bad.any() or len(fleet) > 1 or fleet.batch[0] is not None or fleet.memory[0] % scale:
+            raise InputError(
+                f"{problem.name}: not an instance that 3-Partition reduces to (one worker, all outputs L, prompts and "
+                f"memory multiples of 3L); give the numbers themselves with --numbers"
+            )
+        numbers = tuple(int(s) // scale for s in requests.prompt)
+        return cls(length), ThreePartition(numbers, fleet.memory[0] // scale - 1)
 
     def threshold(self, instance: ThreePartition) -> int:
         """T = 3L·m(m+1)/2."""
