@@ -111,9 +111,7 @@ def counters(problem: Problem, execution: Execution) -> Iterator[Violation]:
     """Evictions, lost and recomputed tokens are what the attempts say."""
     prompt, output = problem.requests.prompt.tolist(), problem.requests.output.tolist()
     evictions = lost = recomputed = 0
-    for j, start, end in zip(
-        execution.request.tolist(), execution.start.tolist(), execution.end.tolist(), strict=True
-    ):
+    for j, start, end in zip(execution.request.tolist(), execution.start.tolist(), execution.end.tolist(), strict=True):
         if end - start < output[j]:
             evictions += 1
             lost += end - start

@@ -16,7 +16,7 @@ class Execution:
     """Attempts to serve requests, in the order in which they began, and what the failed ones cost.
 
     An attempt of request j that begins at k and ends at e is active in the steps k+1 .. e, holds s_j + (t − k) tokens
-    in step t and has made e − k tokens. It serves the request if that is o_j; otherwise it was evicted at the end of step e.
+    in step t and has made e − k tokens. It serves the request if that is o_j; otherwise it was evicted after step e.
 
     Parameters
     ----------
@@ -71,9 +71,7 @@ class Execution:
         return first
 
 
-def count_losses(
-    requests: Requests, request: IntArray, start: IntArray, end: IntArray
-) -> tuple[int, int, int]:
+def count_losses(requests: Requests, request: IntArray, start: IntArray, end: IntArray) -> tuple[int, int, int]:
     """Evictions, lost tokens and recomputed tokens of attempts, see `Execution`."""
     made = end - start
     lost = made != requests.output[request]

@@ -138,7 +138,7 @@ class Requests:
 
     @property
     def point(self) -> IntArray | None:
-        """The one predicted value: `predicted`, or the middle of the interval, rounded up; None when lengths are known."""
+        """The predicted value: `predicted`, or the middle of the interval, rounded up; None when lengths are known."""
         if self.predicted is not None or self.predicted_low is None or self.predicted_high is None:
             return self.predicted
         return (self.predicted_low + self.predicted_high + 1) // 2

@@ -1,4 +1,4 @@
-"""Execution under uncertain lengths, step by step in plain Python: slow, obviously right, no code of the project inside.
+"""Execution under uncertain lengths, step by step in plain Python: slow, obviously right, no code of ours inside.
 
 It follows docs/policies.md, "Execution and uncertainty", sentence by sentence.
 """
@@ -20,7 +20,7 @@ def plain_execute(
 ) -> list[tuple[int, int, int, int]]:
     """Return the attempts (request, worker, start, end) in the order in which they began.
 
-    `requests` are (prompt, output, arrival) triples. `plan` maps the waiting requests and all current lengths to a batch.
+    `requests` are (prompt, output, arrival) triples; `plan` maps the waiting requests and all lengths to a batch.
     """
     n = len(requests)
     length = list(assumed)
@@ -70,11 +70,7 @@ def plain_execute(
             else:
                 head = min(waiting, key=lambda j: rank[j] if queue == "order" else (length[j], j))
             worker = next(
-                (
-                    g
-                    for g in range(len(memory))
-                    if fits(head, g, step, requests, running, length, memory[g], batch[g])
-                ),
+                (g for g in range(len(memory)) if fits(head, g, step, requests, running, length, memory[g], batch[g])),
                 None,
             )
             if worker is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import product
 
 import numpy as np
 import pytest
 from plain_engine import plain_execute
 
-from kvbound.checkers.execution import check_execution, require_valid_execution
+from kvbound.checkers.execution import require_valid_execution
 from kvbound.checkers.schedule import require_valid
 from kvbound.models import Fleet, Problem, Requests
 from kvbound.models.execution import Execution
@@ -56,7 +55,7 @@ def both(problem: Problem, rule: Rule, order: np.ndarray) -> tuple[Execution, li
     r = problem.requests
     rank = np.empty(problem.n, np.int64)
     rank[order] = np.arange(problem.n)
-    done = execute(problem, order, rule, planner=plan_three, window=problem.n)
+    done = execute(problem, order, rule, planner=plan_three)
     plain = plain_execute(
         list(zip(r.prompt.tolist(), r.output.tolist(), r.arrival.tolist(), strict=True)),
         assumed_length(problem, rule.length).tolist(),

@@ -25,7 +25,6 @@ def execute(
     rule: Rule = POINT,
     *,
     planner: Planner | None = None,
-    window: int = 0,
     assumed: IntArray | None = None,
 ) -> Execution:
     """Execute `order` (a permutation of 0..n-1, best first) under `rule` on the fleet.
@@ -34,8 +33,8 @@ def execute(
     ----------
     order
         Priority of the requests; with `rule.queue` other than "order" it only breaks ties between victims.
-    planner, window
-        For `rule.queue` "plan": who makes the plans, from how many waiting requests at most.
+    planner
+        For `rule.queue` "plan": who makes the plans.
     assumed
         What is taken for o_j, shape (n,); default: what `rule.length` says. True lengths make the engine plain
         list scheduling (docs/math.md §7): they foresee everything, so it jumps from start to start.
@@ -44,7 +43,7 @@ def execute(
     -----
     O((starts + completions that were not foreseen + evictions) · active requests), no work per step.
     """
-    state = start_state(problem, order, rule, window, assumed)
+    state = start_state(problem, order, rule, assumed)
     kind, youngest = _KIND[rule.queue], rule.evict == "youngest"
     while code := advance(state, kind, youngest, NEVER):
         if code == LOG_FULL:
@@ -55,13 +54,12 @@ def execute(
     return execution_of(problem, state)
 
 
-def start_state(
-    problem: Problem, order: IntArray, rule: Rule, window: int = 0, assumed: IntArray | None = None
-) -> State:
+def start_state(problem: Problem, order: IntArray, rule: Rule, assumed: IntArray | None = None) -> State:
     """The state before the first step, for callers who drive `advance` themselves; arguments as for `execute`."""
     rank = np.empty(problem.n, np.int64)
     rank[order] = np.arange(problem.n)
-    return new_state(problem, assumed_length(problem, rule.length) if assumed is None else assumed, rank, window)
+    lengths = assumed_length(problem, rule.length) if assumed is None else assumed
+    return new_state(problem, lengths, rank, min(rule.window, problem.n) if rule.queue == "plan" else 0)
 
 
 def execution_of(problem: Problem, state: State) -> Execution:

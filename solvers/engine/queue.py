@@ -8,13 +8,19 @@ from kvbound.solvers.engine.state import ASSUMED, HEAPED, PLAN_AT, PLANNED, PROM
 
 
 @njit(cache=True)
+def _before(st, i, key, item):  # type: ignore[no-untyped-def]
+    """Whether entry i of the heap comes before (key, item)."""
+    return st.heap[0, i] < key or (st.heap[0, i] == key and st.heap[1, i] < item)
+
+
+@njit(cache=True)
 def push(st, key, item):  # type: ignore[no-untyped-def]
     """Insert into the heap."""
     i = st.clock[HEAPED]
     st.clock[HEAPED] = i + 1
     while i > 0:
         up = (i - 1) // 2
-        if st.heap[0, up] < key or (st.heap[0, up] == key and st.heap[1, up] < item):
+        if _before(st, up, key, item):
             break
         st.heap[0, i], st.heap[1, i] = st.heap[0, up], st.heap[1, up]
         i = up
@@ -34,11 +40,9 @@ def pop(st):  # type: ignore[no-untyped-def]
         if down >= size:
             break
         right = down + 1
-        if right < size and (
-            st.heap[0, right] < st.heap[0, down] or (st.heap[0, right] == st.heap[0, down] and st.heap[1, right] < st.heap[1, down])
-        ):
+        if right < size and _before(st, right, st.heap[0, down], st.heap[1, down]):
             down = right
-        if key < st.heap[0, down] or (key == st.heap[0, down] and item < st.heap[1, down]):
+        if not _before(st, down, key, item):
             break
         st.heap[0, i], st.heap[1, i] = st.heap[0, down], st.heap[1, down]
         i = down

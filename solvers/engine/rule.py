@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from kvbound.models.errors import OptionError
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 
@@ -26,11 +27,22 @@ class Rule:
     queue
         `order`: waiting requests by the policy's order; `bound`: by current lower bound, then index;
         `plan`: the order is planned again at every arrival and completion.
+    window, plan_seconds
+        For plans: how many waiting requests a plan looks at, at most; and a cap on its wall time in seconds, or None.
+        With a cap in seconds the same seed need not give the same answer.
     """
 
     length: Literal["point", "low", "high"] = "point"
     evict: Literal["youngest", "bound"] = "youngest"
     queue: Literal["order", "bound", "plan"] = "order"
+    window: int = 32
+    plan_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.window < 1:
+            raise OptionError(f"window is {self.window}; a plan needs at least one request")
+        if self.plan_seconds is not None and not self.plan_seconds > 0:
+            raise OptionError(f"plan_seconds is {self.plan_seconds}; it must be above 0")
 
 
 #: An order with point predictions and preemption of the youngest: what serving engines do.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from kvbound.models.errors import OptionError
 from kvbound.models.requests import IntArray
@@ -67,10 +68,13 @@ class Tunable:
         Called with the view and the parameters by name.
     parameters
         What it accepts.
+    executed
+        Parameters that belong to the execution: name -> field of `kvbound.solvers.engine.Rule`.
     """
 
     rule: Callable[..., IntArray]
     parameters: tuple[Parameter, ...]
+    executed: Mapping[str, str] = field(default_factory=dict)
 
 
 def tuned(policy: Policy, tunable: Tunable | None, assignments: str) -> Policy:
@@ -95,7 +99,14 @@ def tuned(policy: Policy, tunable: Tunable | None, assignments: str) -> Policy:
             raise OptionError(f"{policy.name}: {name} is given twice")
         values[name] = known[name].parse(text, policy.name)
     suffix = ",".join(f"{name}={value}" for name, value in values.items())
-    return replace(policy, name=f"{policy.name},{suffix}", order=partial(tunable.rule, **values))
+    execution: dict[str, Any] = {tunable.executed[name]: v for name, v in values.items() if name in tunable.executed}
+    own = {name: value for name, value in values.items() if name not in tunable.executed}
+    return replace(
+        policy,
+        name=f"{policy.name},{suffix}",
+        order=partial(tunable.rule, **own),
+        rule=replace(policy.rule, **execution),
+    )
 
 
 def split_names(text: str) -> list[str]:

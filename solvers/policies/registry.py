@@ -10,6 +10,7 @@ from kvbound.solvers.policies import orders
 from kvbound.solvers.policies.parameters import tuned
 from kvbound.solvers.policies.sorted_f import exact_order, quantile_order, swap_order
 from kvbound.solvers.policies.tunables import TUNABLE
+from kvbound.solvers.policies.uncertain import EXECUTED
 from kvbound.solvers.policies.view import OrderRule, Policy
 
 _A = "Wang, Ye, Zhou, arXiv 2508.06133"
@@ -51,6 +52,7 @@ _ALL = (
     Policy("weighted", orders.weighted, "s/mean(s) + o/mean(o) ascending", "none", "baseline", "O(n log n)"),
     Policy("shortest-prompt", orders.shortest_prompt, "prompt s ascending", "none", "baseline", "O(n log n)"),
     Policy("longest-first", orders.longest_first, "output o descending", "none", "baseline", "O(n log n)"),
+    *EXECUTED,
 )
 
 #: Every built-in policy by its name.

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kvbound.checkers.execution import require_valid_execution
 from kvbound.checkers.schedule import require_valid
-from kvbound.models.errors import InputError
+from kvbound.models.errors import InputError, ScheduleError
+from kvbound.models.execution import Execution
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 from kvbound.models.schedule import Schedule
+from kvbound.solvers.engine import Rule, execute
 from kvbound.solvers.policies.list_scheduling import list_schedule
+from kvbound.solvers.policies.online import planner
 from kvbound.solvers.policies.view import Declined, Policy, View
 
 
@@ -26,11 +30,14 @@ class PolicyRun:
     name
         Name of the policy.
     schedule, tel
-        A checked schedule and its TEL in steps, recomputed in integers; None when the policy declined.
+        A checked schedule and its TEL in steps, recomputed in integers; None when the policy declined. After
+        evictions the schedule holds the attempts that served (docs/math.md §7).
     seconds
         Wall time of the order and its execution, in seconds.
     declined
         Why the policy declined, or None.
+    execution
+        The checked execution with its counters when output lengths were predicted; otherwise None.
     """
 
     name: str
@@ -38,6 +45,7 @@ class PolicyRun:
     tel: int | None
     seconds: float
     declined: str | None = None
+    execution: Execution | None = None
 
 
 def run_policy(problem: Problem, policy: Policy, *, seed: int = 0) -> PolicyRun:
@@ -52,12 +60,22 @@ def run_policy(problem: Problem, policy: Policy, *, seed: int = 0) -> PolicyRun:
     """
     begin = time.perf_counter()
     try:
-        order = policy.order(View.of(problem, seed))
+        order = policy.order(View.of(problem, seed, policy.rule))
     except Declined as reason:
         return PolicyRun(policy.name, None, None, time.perf_counter() - begin, str(reason))
-    schedule = list_schedule(problem, permutation(order, problem.n, policy.name))
+    done = run_order(problem, permutation(order, problem.n, policy.name), policy.rule)
+    schedule = done.schedule(problem.requests)
     tel = require_valid(problem, schedule)
-    return PolicyRun(policy.name, schedule, tel, time.perf_counter() - begin)
+    if problem.requests.predicted_low is None:
+        return PolicyRun(policy.name, schedule, tel, time.perf_counter() - begin)
+    if require_valid_execution(problem, done) != tel:
+        raise ScheduleError(f"{problem.name}: {policy.name}: an execution and its serving attempts differ in TEL")
+    return PolicyRun(policy.name, schedule, tel, time.perf_counter() - begin, execution=done)
+
+
+def run_order(problem: Problem, order: IntArray, rule: Rule) -> Execution:
+    """Execute an order under a rule; plans are those of Sorted-F-Online."""
+    return execute(problem, order, rule, planner=planner(problem, rule) if rule.queue == "plan" else None)
 
 
 def schedule_in_order(problem: Problem, order: npt.ArrayLike) -> tuple[Schedule, int]:

@@ -47,4 +47,12 @@ TUNABLE: dict[str, Tunable] = {
             ),
         ),
     ),
+    "sorted-f:online": Tunable(
+        orders.mc_sf,
+        (
+            Parameter("window", 32, "waiting requests that a plan looks at, those of least o·p", 1, 10**5),
+            Parameter("seconds", 1.0, "cap on the time of a plan (no cap unless given)", 1e-6, 1e6),
+        ),
+        {"window": "window", "seconds": "plan_seconds"},
+    ),
 }
