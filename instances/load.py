@@ -18,6 +18,9 @@ from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray, Requests
 
+#: Prefix of instances of the catalogue.
+NAMED = "catalogue:"
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -69,7 +72,7 @@ def load(
     Parameters
     ----------
     source
-        E.g. `trace.csv`, `tiny:n=8,seed=0`, `mix:n=2000,long=0.2`.
+        E.g. `trace.csv`, `tiny:n=8,seed=0`, `mix:n=2000,long=0.2`, `catalogue:azure-conv-200`.
     memory, workers, batch
         KV tokens and batch size of each worker and their number. They replace what an instance file or a
         generator brings along (`workers` 1 and None mean: leave it); default memory of a trace: 16492.
@@ -87,6 +90,13 @@ def load(
     OptionError
         Unknown generator or parameter, an option out of range or without meaning for this source.
     """
+    if source.startswith(NAMED):
+        options = (memory, batch, limit, step_seconds)
+        if any(x is not None for x in options) or (workers, offset, drop_too_large) != (1, 0, False):
+            raise OptionError(
+                f"{source}: an instance of the catalogue is fixed; to change memory or rows name its own source"
+            )
+        return _named(source.removeprefix(NAMED))
     _check_options(limit, offset, step_seconds)
     raw = _generated(source) if is_generator(source) else _read(source)
     notes = list(raw.notes)
@@ -106,6 +116,12 @@ def load(
         name += f"[{offset}:{offset + len(content)}]"
     problem = Problem(requests, fleet, name=name, origin=raw.origin)
     return Loaded(problem, tuple(notes), dropped + raw.failed)
+
+
+def _named(name: str) -> Loaded:
+    from kvbound.instances.catalogue import catalogue, load_named  # pydantic: only when needed
+
+    return load_named(catalogue(), name)
 
 
 def _check_options(limit: int | None, offset: int, step_seconds: float | None) -> None:

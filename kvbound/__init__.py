@@ -5,11 +5,12 @@ use, so ``import kvbound`` is instant whatever solvers are installed.
 
 =====================  ==================================================================================
 Problem data           `Requests`, `Fleet`, `Problem`, `Schedule`, `load`, `write_instance`, `read_schedule`,
-                       `write_schedule`
+                       `write_schedule`, `catalogue`
 Truth                  `check`, `Report`, `verify`, `Certificate`, `read_certificate`, `write_certificate`,
-                       `Gap`, `gap`
+                       `Gap`, `gap`, `verify_entry`
 Answers                `compare`, `Comparison`, `POLICIES`, `run_policy`, `custom_policy`, `bound`, `solve`,
                        `SolveConfig`, `Deadline`
+Hardness               `reduce`, `decide`
 Pictures               `plot_comparison`, `plot_schedule`
 Errors                 `KvboundError` and its branches `InputError`, `OptionError`
 =====================  ==================================================================================
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
     from kvbound.checkers.certificate_file import read_certificate as read_certificate
     from kvbound.comparison import Comparison as Comparison
     from kvbound.comparison import compare as compare
+    from kvbound.decision import decide as decide
     from kvbound.files import write_certificate as write_certificate
     from kvbound.instances import load as load
     from kvbound.instances import read_schedule as read_schedule
     from kvbound.instances import write_instance as write_instance
     from kvbound.instances import write_schedule as write_schedule
+    from kvbound.instances.catalogue import catalogue as catalogue
+    from kvbound.instances.catalogue import verify_entry as verify_entry
     from kvbound.models import Fleet as Fleet
     from kvbound.models import InputError as InputError
     from kvbound.models import KvboundError as KvboundError
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from kvbound.models import Schedule as Schedule
     from kvbound.plot import plot_comparison as plot_comparison
     from kvbound.plot import plot_schedule as plot_schedule
+    from kvbound.reductions import reduce as reduce
     from kvbound.solvers.bounds import bound as bound
     from kvbound.solvers.deadline import Deadline as Deadline
     from kvbound.solvers.exact import SolveConfig as SolveConfig
@@ -61,10 +66,13 @@ _HOME = {
     "write_certificate": "kvbound.files",
     **dict.fromkeys(("Comparison", "compare"), "kvbound.comparison"),
     **dict.fromkeys(("load", "read_schedule", "write_instance", "write_schedule"), "kvbound.instances"),
+    **dict.fromkeys(("catalogue", "verify_entry"), "kvbound.instances.catalogue"),
     **dict.fromkeys(
         ("Fleet", "InputError", "KvboundError", "OptionError", "Problem", "Requests", "Schedule"), "kvbound.models"
     ),
     **dict.fromkeys(("plot_comparison", "plot_schedule"), "kvbound.plot"),
+    "decide": "kvbound.decision",
+    "reduce": "kvbound.reductions",
     "bound": "kvbound.solvers.bounds",
     "Deadline": "kvbound.solvers.deadline",
     **dict.fromkeys(("SolveConfig", "solve"), "kvbound.solvers.exact"),

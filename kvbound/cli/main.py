@@ -9,7 +9,21 @@ from typing import Annotated
 import typer
 
 from kvbound import __version__
-from kvbound.cli import bound, check, gap, generate, improve, info, policies, schedule, solve, sources, verify
+from kvbound.cli import (
+    bound,
+    catalogue,
+    check,
+    gap,
+    generate,
+    improve,
+    info,
+    policies,
+    reduce,
+    schedule,
+    solve,
+    sources,
+    verify,
+)
 from kvbound.cli.guard import exit_code, guarded
 
 # Plain help: rich's takes 0.3 s to import and to draw, and the command should answer at once.
@@ -39,10 +53,12 @@ for _command in (
     schedule.schedule,
     check.check,
     bound.bound,
+    catalogue.catalogue,
     verify.verify,
     solve.solve,
     improve.improve,
     generate.generate,
+    reduce.reduce,
     info.info,
     policies.policies,
     sources.sources,

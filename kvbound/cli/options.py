@@ -17,7 +17,9 @@ import typer
 if TYPE_CHECKING:
     from kvbound.instances import Loaded
 
-_SOURCE = "Trace or instance file, or a generator such as tiny:n=8,seed=0, jaillet:seed=3, mix:n=2000,long=0.2,seed=0."
+_SOURCE = (
+    "Trace or instance file, generator such as tiny:n=8,seed=0, jaillet:seed=3, mix:n=2000,seed=0, or catalogue:NAME."
+)
 
 Method = Annotated[str, typer.Option("--method", help="Bound method; `kvbound bound --help` lists them.")]
 TimeLimit = Annotated[
