@@ -8,6 +8,7 @@ from kvbound.instances.files import read_text, write_atomic
 from kvbound.instances.generators import DEFAULT_MEMORY, GENERATORS
 from kvbound.instances.instance_file import instance_to_json, read_instance, write_instance
 from kvbound.instances.load import Loaded, load
+from kvbound.instances.predictions import with_predictions
 from kvbound.instances.read import read_trace
 from kvbound.instances.schedule_file import read_schedule, schedule_to_json, write_schedule
 from kvbound.instances.source import Generated, generate, sources
@@ -31,6 +32,7 @@ __all__ = [
     "schedule_to_json",
     "sources",
     "statistics",
+    "with_predictions",
     "write_atomic",
     "write_instance",
     "write_schedule",

@@ -32,8 +32,9 @@ def instance_to_json(problem: Problem) -> str:
             prompt=requests.prompt.tolist(),
             output=requests.output.tolist(),
             arrival=requests.arrival.tolist(),
-            predicted_low=None if requests.predicted_low is None else requests.predicted_low.tolist(),
-            predicted_high=None if requests.predicted_high is None else requests.predicted_high.tolist(),
+            predicted_low=_listed(requests.predicted_low),
+            predicted_high=_listed(requests.predicted_high),
+            predicted=_listed(requests.predicted),
         ),
     )
     return document.model_dump_json() + "\n"
@@ -55,6 +56,7 @@ def parse_instance(text: str, path: str) -> tuple[Requests, InstanceFile]:
             _array([0] * len(columns.prompt) if columns.arrival is None else columns.arrival),
             None if columns.predicted_low is None else _array(columns.predicted_low),
             None if columns.predicted_high is None else _array(columns.predicted_high),
+            None if columns.predicted is None else _array(columns.predicted),
         )
     except InputError as error:
         raise InputError(f"{path}: requests: {error}") from None
@@ -82,3 +84,7 @@ def write_instance(problem: Problem, path: str | Path) -> None:
 
 def _array(values: list[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
+
+
+def _listed(values: IntArray | None) -> list[int] | None:
+    return None if values is None else values.tolist()

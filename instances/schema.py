@@ -38,6 +38,9 @@ class RequestColumns(_Strict):
     )
     predicted_low: list[_Output] | None = Field(default=None, description="Lower ends of the predicted outputs.")
     predicted_high: list[_Output] | None = Field(default=None, description="Upper ends of the predicted outputs.")
+    predicted: list[_Output] | None = Field(
+        default=None, description="One predicted value within each interval; null is its middle."
+    )
 
 
 class InstanceFile(_Strict):

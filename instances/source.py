@@ -38,9 +38,8 @@ COMMON = (
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PROCESS = {"poisson": ("rate",), "burst": ("size", "every")}
-_PREDICTIONS = ("noise", "point", "bins", "lognormal")
-# Streams beside that of the lengths: default_rng([seed, stream]) never meets default_rng(seed).
-_ARRIVAL_STREAM, _PREDICTION_STREAM = 1, 2
+# A stream beside that of the lengths: default_rng([seed, stream]) never meets default_rng(seed).
+_ARRIVAL_STREAM = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,8 +98,8 @@ def generate(source: str) -> Generated:
         seed = own.get("seed", 0)
         n = len(lengths.prompt)
         arrival = _arrivals(extras, n, _stream(seed, _ARRIVAL_STREAM))
-        low, high = _predictions(extras, lengths.output, _stream(seed, _PREDICTION_STREAM))
-        requests = Requests(lengths.prompt, lengths.output, arrival, low, high)
+        predicted = _predictions(extras, lengths.output, seed)
+        requests = Requests(lengths.prompt, lengths.output, arrival, *predicted)
     except (OptionError, InputError) as error:
         raise OptionError(f"{source}: {error}") from None
     written = ",".join(f"{name}={show(value)}" for name, value in (own | extras).items())
@@ -121,7 +120,7 @@ def _check_extras(source: str, extras: dict[str, Value]) -> None:
                 raise OptionError(f"{source}: arrivals={kind} needs {' and '.join(names)}; {name} is missing")
             if process != kind and name in extras:
                 raise OptionError(f"{source}: {name} has a meaning with arrivals={kind} only; add it or drop {name}")
-    chosen = [name for name in _PREDICTIONS if name in extras]
+    chosen = [name for name in predictions.NOISE if name in extras]
     if len(chosen) > 1:
         raise OptionError(f"{source}: {' and '.join(chosen)} both make predictions; give one of them")
 
@@ -141,15 +140,11 @@ def _arrivals(extras: dict[str, Value], n: int, rng: np.random.Generator) -> Int
 
 
 def _predictions(
-    extras: dict[str, Value], output: IntArray, rng: np.random.Generator
-) -> predictions.Intervals | tuple[None, None]:
-    match extras:
-        case {"noise": float(error)}:
-            return predictions.interval(output, error, rng)
-        case {"point": float(error)}:
-            return predictions.point(output, error, rng)
-        case {"bins": int(width)}:
-            return predictions.bins(output, width)
-        case {"lognormal": float(sigma)}:
-            return predictions.lognormal(output, sigma, rng)
-    return None, None
+    extras: dict[str, Value], output: IntArray, seed: object
+) -> predictions.Predicted | tuple[None, None, None]:
+    assert isinstance(seed, int)
+    for model in predictions.NOISE:
+        value = extras.get(model)
+        if isinstance(value, (int, float)):
+            return predictions.predict(output, model, value, predictions.prediction_stream(seed))
+    return None, None, None

@@ -111,15 +111,18 @@ def test_bursts() -> None:
 def test_predictions() -> None:
     rng = np.random.default_rng(0)
     output = rng.integers(1, 2000, 5000)
-    for low, high in (interval(output, 0.2, rng), interval(output, 0.0, rng), bins(output, 64)):
+    for low, high, value in (interval(output, 0.2, rng), interval(output, 0.0, rng), bins(output, 64)):
         assert (low >= 1).all()
         assert (low <= output).all()
         assert (output <= high).all()
-    low, high = point(output, 0.2, rng)
+        assert value is None or ((low <= value) & (value <= high)).all()
+    low, high, _ = point(output, 0.2, np.random.default_rng(7))
+    guess = interval(output, 0.2, np.random.default_rng(7))[2]
+    assert (low == guess).all()  # one draw, seen alone or with its interval
     assert (low == high).all()
     assert (np.abs(low - output) <= 0.2 * output + 1).all()
     assert np.median(low / output) == pytest.approx(1, abs=0.02)
-    low, high = lognormal(output, 0.5, rng)
+    low, high, _ = lognormal(output, 0.5, rng)
     assert np.std(np.log(low / output)) == pytest.approx(0.5, rel=0.1)
     assert (bins(output, 1)[0] == output).all()
     for source in ("mix:noise=0.2", "mix:point=0.2", "mix:bins=64", "mix:lognormal=0.5"):
