@@ -96,7 +96,7 @@ def with_predictions(problem: Problem, noise: str, seed: int) -> Problem:
     number = r"\d{1,9}" if model == "bins" else r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,2})?"
     if model not in NOISE or not re.fullmatch(number, text.strip(), re.ASCII):
         raise OptionError(
-            f"noise {noise!r} is not a noise model; write 0.2 or noise=0.2 (a guess off by up to 20 % and its interval), "
+            f"noise {noise!r} is not a noise model; write 0.2 or noise=0.2 (a guess off by up to 20 %, its interval), "
             "point=0.2 (the guess alone), bins=64 (the bin of 64 tokens) or lognormal=0.5 (off by a lognormal factor)"
         )
     requests = problem.requests

@@ -15,6 +15,7 @@ import numpy as np
 
 from kvbound.checkers import Certificate, Gap, Report, check, gap
 from kvbound.models.errors import OptionError
+from kvbound.models.execution import Execution
 from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
 from kvbound.models.requests import Requests
@@ -45,6 +46,8 @@ class Row:
         Why the policy declined, or None.
     report
         What the checker found, for a schedule that was read; otherwise None.
+    execution
+        What happened, with evictions and lost tokens, when output lengths were predicted; otherwise None.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Row:
     schedule: Schedule | None
     declined: str | None = None
     report: Report | None = None
+    execution: Execution | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +255,7 @@ def policy_row(problem: Problem, policy: Policy, seed: int) -> Row:
     if run.schedule is None or run.tel is None:
         return Row(run.name, None, None, None, run.seconds, None, declined=run.declined)
     makespan = int(run.schedule.completion(problem.requests).max())
-    return Row(run.name, run.tel, run.tel / problem.n, makespan, run.seconds, run.schedule)
+    return Row(run.name, run.tel, run.tel / problem.n, makespan, run.seconds, run.schedule, execution=run.execution)
 
 
 def best_known_row(

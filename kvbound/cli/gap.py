@@ -138,7 +138,7 @@ def row_json(result: Comparison, row: Row) -> dict[str, Any]:
         return {"name": row.name, "declined": row.declined}
     if row.report is not None and not row.report.ok:
         return {"name": row.name, "valid": False, "violations": report_json(row.report)}
-    return {
+    figures = {
         "name": row.name,
         "tel": row.tel,
         "mean_eel": row.mean_eel,
@@ -146,23 +146,34 @@ def row_json(result: Comparison, row: Row) -> dict[str, Any]:
         "ratio": result.ratio(row),
         "seconds": row.seconds,
     }
+    return figures | losses(row)
+
+
+def losses(row: Row) -> dict[str, int]:
+    """Evictions, lost and recomputed tokens of a row; nothing when output lengths were known."""
+    if row.execution is None:
+        return {}
+    return {key: getattr(row.execution, key) for key in ("evictions", "lost_tokens", "recomputed_tokens")}
 
 
 def table(result: Comparison, heading: str) -> Table:
     """The table for people; the best row is marked."""
     from kvbound.cli.output import decimal, new_table, whole
 
-    shown = new_table(heading, ["policy"], ["TEL", "mean EEL", "makespan", "ratio ≤", "seconds"])
+    rows = (*result.rows, *([] if result.exact is None else [result.exact]))
+    uncertain = any(row.execution is not None for row in rows)
+    names = ["evictions", "lost tokens", "recomputed"] if uncertain else []
+    shown = new_table(heading, ["policy"], ["TEL", "mean EEL", "makespan", "ratio ≤", *names, "seconds"])
     best = result.best
-    for row in (*result.rows, *([] if result.exact is None else [result.exact])):
-        if row.declined is not None:
-            shown.add_row(row.name, "declined", *["–"] * 4)
-        elif row.report is not None and not row.report.ok:
-            shown.add_row(row.name, "invalid", *["–"] * 4)
-        else:
-            figures = (whole(row.tel), decimal(row.mean_eel, 1), whole(row.makespan))
-            style = "bold" if best is not None and row.tel == best.tel else None
-            shown.add_row(row.name, *figures, decimal(result.ratio(row), 4), decimal(row.seconds, 3), style=style)
+    for row in rows:
+        if row.tel is None:
+            what = "invalid" if row.declined is None else "declined"
+            shown.add_row(row.name, what, *["–"] * (4 + len(names)))
+            continue
+        figures = (whole(row.tel), decimal(row.mean_eel, 1), whole(row.makespan), decimal(result.ratio(row), 4))
+        lost = [whole(value) for value in losses(row).values()] or ["–"] * len(names)
+        style = "bold" if best is not None and row.tel == best.tel else None
+        shown.add_row(row.name, *figures, *lost, decimal(row.seconds, 3), style=style)
     return shown
 
 

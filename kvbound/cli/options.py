@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -54,14 +54,20 @@ class SourceOptions:
     drop_too_large: Annotated[
         bool, typer.Option("--drop-too-large", help="Drop (and count) requests larger than the memory.")
     ] = False
-    seed: Annotated[int, typer.Option("--seed", metavar="K", min=0, help="Seed of policies and methods.")] = 0
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            "--noise", metavar="E|MODEL=X", help="Predict outputs: 0.2 (off by up to 20 %), point=, bins=, lognormal=."
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", metavar="K", min=0, help="Seed of noise, policies and methods.")] = 0
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")] = False
 
     def load(self) -> Loaded:
         """Load the problem."""
-        from kvbound.instances import load
+        from kvbound.instances import load, with_predictions
 
-        return load(
+        loaded = load(
             self.source,
             memory=self.memory,
             workers=self.workers,
@@ -71,6 +77,11 @@ class SourceOptions:
             step_seconds=self.step_seconds,
             drop_too_large=self.drop_too_large,
         )
+        if self.noise is None:
+            return loaded
+        problem = with_predictions(loaded.problem, self.noise, self.seed)
+        note = f"policies see predictions of the output lengths: noise {self.noise}, seed {self.seed}"
+        return replace(loaded, problem=problem, notes=(*loaded.notes, note))
 
 
 def takes_source(command: Callable[..., None]) -> Callable[..., None]:

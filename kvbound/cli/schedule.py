@@ -21,6 +21,7 @@ def schedule(
     ] = None,
 ) -> None:
     """Run one policy; write its checked schedule as JSON."""
+    from kvbound.cli.gap import losses
     from kvbound.cli.output import (
         decimal,
         instance_json,
@@ -62,14 +63,18 @@ def schedule(
             {
                 "instance": instance_json(loaded),
                 **figures,
+                **losses(row),
                 "schedule": starts,
                 "file": None if output is None else str(output),
                 "notes": list(loaded.notes),
             }
         )
         return
-    table = new_table(title(loaded.problem), ["policy"], ["TEL", "mean EEL", "makespan", "seconds"])
-    table.add_row(row.name, whole(row.tel), decimal(row.mean_eel, 1), whole(row.makespan), decimal(row.seconds, 3))
+    names = [key.replace("_", " ") for key in losses(row)]
+    table = new_table(title(loaded.problem), ["policy"], ["TEL", "mean EEL", "makespan", *names, "seconds"])
+    lost = [whole(value) for value in losses(row).values()]
+    figures_shown = (whole(row.tel), decimal(row.mean_eel, 1), whole(row.makespan), *lost, decimal(row.seconds, 3))
+    table.add_row(row.name, *figures_shown)
     print_table(table)
     written = [f"{what} written to {path}" for what, path in (("schedule", output), ("plot", plot)) if path is not None]
     print_lines([*notes(loaded.notes), *written])
