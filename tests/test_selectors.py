@@ -141,7 +141,7 @@ def test_all_batches_at_once_are_the_batches_one_by_one(case: tuple[IntArray, In
 @given(lengths(most=12))
 def test_the_exact_table_is_cut_without_losing_a_best_batch(case: tuple[IntArray, IntArray, int, int]) -> None:
     s, o, memory, cap = case
-    cells = Cells.of(s, o, memory, cap)
+    cells = Cells.of(s, o, memory, cap, swap_batch(s, o, memory, cap))
     sets = feasible(s.tolist(), o.tolist(), memory, cap)
     least = min(value(o, np.array(x)) for x in sets)
     for x in (x for x in sets if value(o, np.array(x)) == least):
@@ -175,7 +175,7 @@ def test_exact_declines_at_once_with_its_reason() -> None:
 def test_exact_declines_lengths_that_its_keys_cannot_hold() -> None:
     long = np.full(40, 10**8, np.int64)
     with pytest.raises(Declined, match="too large for the exact selector"):
-        exact_batch(long, long, 2 * 10**8, NO_CAP, ExactBudget(10**18, 10**18))
+        exact_batch(long, long, 2 * 10**8, NO_CAP)
 
 
 def test_a_prediction_beyond_the_memory_counts_as_what_fits() -> None:

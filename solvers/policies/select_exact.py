@@ -21,33 +21,8 @@ from kvbound.solvers.policies.select_swap import swap_batch
 from kvbound.solvers.policies.view import Declined
 
 _INFINITE = np.int64(1) << 62
-
-
-class ExactBudget:
-    """Limits at which the exact selector declines; counted, not timed, so that the answer repeats.
-
-    Parameters
-    ----------
-    updates
-        Table updates over all batches. The first batch is taken for a typical one: when it costs so much that
-        Σp/M such batches would pass the limit, the selector declines at once.
-    bytes
-        Memory of the tables of one batch.
-    """
-
-    def __init__(self, updates: int = 5_000_000_000, bytes: int = 800_000_000) -> None:
-        self.updates, self.bytes, self.spent = updates, bytes, 0
-
-    def take(self, updates: int, size: int, batches: float) -> None:
-        """Book the tables of one batch; `Declined` when a limit is passed."""
-        expected = self.spent + updates if self.spent else updates * max(1.0, batches)
-        self.spent += updates
-        if expected > self.updates or size > self.bytes:
-            raise Declined(
-                f"exact batches need about {expected:.1e} table updates (limit {self.updates:.0e}) and tables of "
-                f"{size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB); "
-                "use sorted-f:swap or sorted-f:quantile, or raise the limits with sorted-f:exact,updates=…,megabytes=…"
-            )
+#: What a batch costs besides its table, in table updates per remaining request (measured).
+_SCAN = 400
 
 
 def largest_batch(sorted_peak: IntArray, memory: int, cap: int) -> int:
@@ -74,10 +49,9 @@ class Cells:
     floor: IntArray
 
     @classmethod
-    def of(cls, prompt: IntArray, output: IntArray, memory: int, cap: int) -> Cells:
-        """Bound the table by the batch that the swap search finds (`output` ascending)."""
+    def of(cls, prompt: IntArray, output: IntArray, memory: int, cap: int, known: IntArray) -> Cells:
+        """Bound the table by a known batch (`output` ascending)."""
         peak = prompt + output
-        known = swap_batch(prompt, output, memory, cap, "ladder")
         # In floats with room to spare: a cell too many costs time, one too few the optimum.
         value = float(output[known].sum()) / len(known) ** 2 * (1 + 1e-9)
         sorted_peak = np.sort(peak)
@@ -101,6 +75,47 @@ class Cells:
         return (8 + -(-len(self.keep) // 8)) * len(self.floor) * (memory + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class ExactBudget:
+    """Limits beyond which the exact selector declines; counted, not timed, so that the answer repeats.
+
+    Parameters
+    ----------
+    updates
+        Table updates over all batches, and what costs as much.
+    bytes
+        Memory of the tables of one batch.
+    """
+
+    updates: int = 5_000_000_000
+    bytes: int = 800_000_000
+
+    def require(self, prompt: IntArray, output: IntArray, memory: int, cap: int) -> None:
+        """Raise `Declined` when the tables would pass a limit.
+
+        The tables are counted along the batches of the swap search, which come near the exact ones, and not filled.
+        Arguments as for `exact_batch`.
+        """
+        left = np.arange(len(prompt))
+        spent = 0
+        while left.size:
+            s, o = prompt[left], output[left]
+            known = swap_batch(s, o, memory, cap, "ladder")
+            cells = Cells.of(s, o, memory, cap, known)
+            spent += cells.updates(memory)
+            size = cells.bytes(memory)
+            # The remaining set shrinks linearly over at least Σp/M batches.
+            expected = spent + _SCAN * len(left) * max(1.0, int((s + o).sum()) / (2 * memory))
+            if expected > self.updates or size > self.bytes:
+                raise Declined(
+                    f"exact batches need more than {expected:.1e} table updates (limit {self.updates:.0e}) and tables of "
+                    f"{size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB); "
+                    "use sorted-f:swap or sorted-f:quantile, or raise the limits with "
+                    "sorted-f:exact,updates=…,megabytes=…"
+                )
+            left = np.delete(left, known)
+
+
 @njit(cache=True)
 def _table(peak, key, allowed, floor, least, taken):  # type: ignore[no-untyped-def]
     """least[c, w]: smallest key of c requests with total peak ≤ w; bit i%8 of taken[i//8, c, w]: i was taken last."""
@@ -113,17 +128,17 @@ def _table(peak, key, allowed, floor, least, taken):  # type: ignore[no-untyped-
         for c in range(min(most, i + 1), 0, -1):
             if not allowed[i, c]:
                 continue
-            row, below, mark = least[c], least[c - 1], taken[i // 8, c]
-            for w in range(p + floor[c - 1], width):
-                candidate = below[w - p] + v
-                if candidate < row[w]:
-                    row[w] = candidate
-                    mark[w] |= bit
+            # Slices of one length and no jumps: the loop becomes vector instructions.
+            first = p + floor[c - 1]
+            row, below, mark = least[c, first:], least[c - 1, first - p : width - p], taken[i // 8, c, first:]
+            for w in range(len(row)):
+                candidate = below[w] + v
+                better = candidate < row[w]
+                row[w] = candidate if better else row[w]
+                mark[w] |= bit if better else np.uint8(0)
 
 
-def exact_batch(
-    prompt: IntArray, output: IntArray, memory: int, cap: int, budget: ExactBudget | None = None
-) -> IntArray:
+def exact_batch(prompt: IntArray, output: IntArray, memory: int, cap: int) -> IntArray:
     """Return the positions of a batch of least F; ties: larger, then smaller Σs, then lower positions.
 
     Parameters
@@ -132,24 +147,21 @@ def exact_batch(
         Lengths, `output` ascending, every peak at most `memory`; shape (n,).
     memory, cap
         Most tokens Σ_X p and most requests |X|.
-    budget
-        Limits; default `ExactBudget()`.
 
     Raises
     ------
     Declined
-        A limit of the budget is passed, or the lengths are too large for 64-bit keys.
+        The lengths are too large for 64-bit keys.
 
     Notes
     -----
     Σo and Σs are minimised lexicographically in one integer key, so one table serves both. A request is taken only
     where it improves the table strictly: among equals the set whose last position is lowest wins, and so on downwards.
     """
-    cells = Cells.of(prompt, output, memory, cap)
+    cells = Cells.of(prompt, output, memory, cap, swap_batch(prompt, output, memory, cap, "ladder"))
     keep, most = cells.keep, len(cells.floor) - 1
     s, o = prompt[keep], output[keep]
     peak = s + o
-    (budget or ExactBudget()).take(cells.updates(memory), cells.bytes(memory), int((prompt + output).sum()) / memory)
     shift = int(s.sum()) + 1
     if shift * (int(o.sum()) + 1) >= 1 << 61:
         raise Declined("the lengths are too large for the exact selector's integer keys; use sorted-f:swap")

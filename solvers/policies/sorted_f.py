@@ -53,9 +53,14 @@ def one_by_one(selector: Selector) -> Batches:
 
 
 def exact_batches(budget: ExactBudget | None = None) -> Batches:
-    """Batches of least F by the dynamic program; declines when its tables pass `budget`."""
+    """Batches of least F by the dynamic program; declines when its tables would pass `budget`."""
     limits = budget or ExactBudget()
-    return one_by_one(lambda s, o, memory, cap: exact_batch(s, o, memory, cap, limits))
+
+    def batches(prompt: IntArray, output: IntArray, memory: int, cap: int) -> list[IntArray]:
+        limits.require(prompt, output, memory, cap)
+        return one_by_one(exact_batch)(prompt, output, memory, cap)
+
+    return batches
 
 
 def sorted_f_order(view: View, batches: Batches) -> IntArray:
