@@ -9,6 +9,7 @@ from kvbound.models.errors import OptionError
 from kvbound.solvers.policies import orders
 from kvbound.solvers.policies.parameters import tuned
 from kvbound.solvers.policies.sorted_f import exact_order, quantile_order, swap_order
+from kvbound.solvers.policies.sorted_lp import lp_swap_order, sorted_lp_order
 from kvbound.solvers.policies.tunables import TUNABLE
 from kvbound.solvers.policies.uncertain import EXECUTED
 from kvbound.solvers.policies.view import OrderRule, Policy
@@ -47,6 +48,15 @@ _ALL = (
         "O(n) and the swaps per batch",
     ),
     Policy("sorted-f:quantile", quantile_order, "batches by a sampled quantile", "none stated", _A, "≈ linear in n"),
+    Policy(
+        "sorted-lp",
+        sorted_lp_order,
+        "mean start in the LP, or under its prices",
+        "none stated",
+        _A,
+        "dual ascent: n·horizon",
+    ),
+    Policy("lp-swap", lp_swap_order, "Sorted-F, swap search from sorted-lp", "none stated", _A, "sorted-lp + swap"),
     Policy("area", orders.area, "prompt area s·o ascending", "none", "baseline", "O(n log n)"),
     Policy("wspt", orders.wspt, "Smith's ratio v/√o ascending", "none", "baseline", "O(n log n)"),
     Policy("weighted", orders.weighted, "s/mean(s) + o/mean(o) ascending", "none", "baseline", "O(n log n)"),

@@ -108,8 +108,8 @@ class ExactBudget:
             expected = spent + _SCAN * len(left) * max(1.0, int((s + o).sum()) / (2 * memory))
             if expected > self.updates or size > self.bytes:
                 raise Declined(
-                    f"exact batches need more than {expected:.1e} table updates (limit {self.updates:.0e}) and tables of "
-                    f"{size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB); "
+                    f"exact batches need more than {expected:.1e} table updates (limit {self.updates:.0e}) and tables "
+                    f"of {size / 1e6:.0f} MB (limit {self.bytes / 1e6:.0f} MB); "
                     "use sorted-f:swap or sorted-f:quantile, or raise the limits with "
                     "sorted-f:exact,updates=…,megabytes=…"
                 )

@@ -5,6 +5,14 @@ from __future__ import annotations
 from kvbound.solvers.policies import orders
 from kvbound.solvers.policies.parameters import Parameter, Tunable
 from kvbound.solvers.policies.sorted_f import exact_order, quantile_order, swap_order
+from kvbound.solvers.policies.sorted_lp import lp_swap_order, sorted_lp_order
+
+_LP = (
+    Parameter("method", "auto", "LP by HiGHS, prices, or the LP where it is small", choices=("auto", "lp", "prices")),
+    Parameter("steps", 60, "steps of the dual ascent", 1, 10**6),
+    Parameter("window", 20, "last steps that are averaged", 1, 10**6),
+    Parameter("most", 5e9, "evaluations of a start's cost beyond which it declines", 1, 1e15),
+)
 
 #: Name of a policy -> its parameters.
 TUNABLE: dict[str, Tunable] = {
@@ -55,4 +63,6 @@ TUNABLE: dict[str, Tunable] = {
         ),
         {"window": "window", "seconds": "plan_seconds"},
     ),
+    "sorted-lp": Tunable(sorted_lp_order, _LP),
+    "lp-swap": Tunable(lp_swap_order, _LP),
 }
