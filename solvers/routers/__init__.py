@@ -1,0 +1,9 @@
+"""Routers: who runs where and when on a fleet of workers; the baselines of serving engines and the bid-price router.
+
+They run on the public pieces of `kvbound.solvers.engine`: its state, its worker kernels, its record of attempts.
+"""
+
+from kvbound.solvers.routers.registry import ROUTERS, Router, resolve_routers
+from kvbound.solvers.routers.run import RouterRun, run_router
+
+__all__ = ["ROUTERS", "Router", "RouterRun", "resolve_routers", "run_router"]

@@ -1,0 +1,125 @@
+"""The fleet of docs/routing.md, step by step in plain Python: slow, obviously right, no code of ours inside."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+def plain_route(  # type: ignore[no-untyped-def]
+    requests: list[tuple[int, int, int]],
+    assumed: list[int],
+    memory: list[int],
+    batch: list[int | None],
+    rule: str,
+    central: bool,
+    svf: bool,
+    draw: list[list[float]],
+):
+    """Return the attempts (request, worker, start, end) in the order in which they began.
+
+    `requests` are (prompt, output, arrival) triples; `draw[i][j]` is the i-th random number of request j.
+    """
+    n, workers = len(requests), range(len(memory))
+    length = list(assumed)
+    rank = {j: i for i, j in enumerate(sorted(range(n), key=lambda j: (requests[j][2], j)))}
+    running: dict[int, tuple[int, int]] = {}  # request -> (worker, start)
+    queue: dict[int, list[int]] = {g: [] for g in workers}
+    middle: list[int] = []
+    log: list[list[int]] = []
+    line: dict[int, int] = {}
+    cursor = 0
+    done = step = 0
+
+    def key(j):  # type: ignore[no-untyped-def]
+        volume = requests[j][0] * length[j] + length[j] * (length[j] + 1) // 2
+        return (volume if svf else 0, rank[j])
+
+    def load(g):  # type: ignore[no-untyped-def]
+        if rule == "least-kv":
+            held = sum(requests[j][0] + step - k for j, (w, k) in running.items() if w == g)
+            return Fraction(held + sum(requests[j][0] + length[j] for j in queue[g]), memory[g])
+        return sum(1 for w, _ in running.values() if w == g) + len(queue[g])
+
+    def choose(j, eligible):  # type: ignore[no-untyped-def]
+        nonlocal cursor
+        if rule == "round-robin":
+            g = next((g for g in eligible if g >= cursor), eligible[0])
+            cursor = (g + 1) % len(memory)
+            return g
+        if rule == "random":
+            return eligible[int(draw[0][j] * len(eligible))]
+        if rule == "power-of-2":
+            deck = list(eligible)
+            for i in range(min(2, len(deck))):
+                k = i + int(draw[i][j] * (len(deck) - i))
+                deck[i], deck[k] = deck[k], deck[i]
+            eligible = deck[:2]
+        return min(eligible, key=lambda g: (load(g), g))
+
+    def dispatch(j):  # type: ignore[no-untyped-def]
+        queue[choose(j, [g for g in workers if requests[j][0] + length[j] <= memory[g]])].append(j)
+
+    def start(j, g):  # type: ignore[no-untyped-def]
+        running[j] = g, step
+        line[j] = len(log)
+        log.append([j, g, step, step + requests[j][1]])
+
+    while done < n:
+        for j, (_, k) in sorted(running.items()):
+            if step - k == requests[j][1]:
+                del running[j]
+                done += 1
+        for g in workers:
+            while sum(requests[j][0] + step + 1 - k for j, (w, k) in running.items() if w == g) > memory[g]:
+                mine = [j for j, (w, _) in running.items() if w == g]
+                alone = [j for j in mine if requests[j][0] + step + 1 - running[j][1] > memory[g]]
+                # The youngest: latest start, then last in order of arrival.
+                j = alone[0] if alone else max(mine, key=lambda j: (running[j][1], rank[j]))
+                made = step - running.pop(j)[1]
+                log[line[j]][3] = step
+                length[j] = max(length[j], made + 1 if alone else made)
+                fits_here = requests[j][0] + length[j] <= memory[g]
+                (queue[g] if not central and fits_here else middle).append(j)
+        if not central:
+            for j in sorted(middle, key=key):
+                dispatch(j)
+            middle.clear()
+        for j in sorted((j for j in range(n) if requests[j][2] == step), key=rank.__getitem__):
+            if central:
+                middle.append(j)
+            else:
+                dispatch(j)
+        while central and middle:
+            head = min(middle, key=key)
+            room = [g for g in workers if fits(head, step, requests, running, length, g, memory[g], batch[g])]
+            if not room:
+                break
+            middle.remove(head)
+            start(head, choose(head, room))
+        for g in workers:
+            while queue[g]:
+                head = min(queue[g], key=key)
+                if not fits(head, step, requests, running, length, g, memory[g], batch[g]):
+                    break
+                queue[g].remove(head)
+                start(head, g)
+        step += 1
+        assert step < 100_000, "no end"
+    return [tuple(attempt) for attempt in log]
+
+
+def fits(head, step, requests, running, length, g, memory, cap):  # type: ignore[no-untyped-def]
+    """Whether `head` started now on g keeps memory and batch in every coming step, all lengths being as predicted.
+
+    A request that has outlived its prediction is assumed to complete in the next step.
+    """
+    ends = {j: max(k + length[j], step + 1) for j, (w, k) in running.items() if w == g}
+    starts = {j: running[j][1] for j in ends}
+    ends[head], starts[head] = step + length[head], step
+    for t in range(step + 1, max(ends.values()) + 1):
+        active = [j for j in ends if ends[j] >= t]
+        if sum(requests[j][0] + t - starts[j] for j in active) > memory:
+            return False
+        if cap is not None and len(active) > cap:
+            return False
+    return True
