@@ -111,6 +111,14 @@ def test_pyomo_gives_up_while_it_builds() -> None:
     assert (result.schedule, result.bound) == (None, None)
 
 
+def test_pyomo_solves_without_feasibility_jump_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load("tiny:n=4,seed=0").problem
+    usual = solve(problem, method="pyomo", config=CONFIG)
+    monkeypatch.setattr("kvbound.solvers.exact.pyomo_highs._JUMP_SECONDS", 1e9)
+    require_optimum(solve(problem, method="pyomo", config=CONFIG), optimum_of(problem), problem)
+    require_optimum(usual, optimum_of(problem), problem)
+
+
 def test_a_pyomo_build_can_be_stopped_at_every_point() -> None:
     problem = Problem(Requests([1, 2], [2, 3]), Fleet((6,), (2,)))
     looks: list[None] = []
