@@ -6,12 +6,17 @@ from kvbound.solvers.policies import orders
 from kvbound.solvers.policies.parameters import Parameter, Tunable
 from kvbound.solvers.policies.sorted_f import exact_order, quantile_order, swap_order
 from kvbound.solvers.policies.sorted_lp import lp_swap_order, sorted_lp_order
+from kvbound.solvers.policies.uncertain import sorted_f
 
 _LP = (
     Parameter("method", "auto", "LP by HiGHS, prices, or the LP where it is small", choices=("auto", "lp", "prices")),
     Parameter("steps", 60, "steps of the dual ascent", 1, 10**6),
     Parameter("window", 20, "last steps that are averaged", 1, 10**6),
     Parameter("most", 5e9, "evaluations of a start's cost beyond which it declines", 1, 1e15),
+)
+
+_EVICT = Parameter(
+    "evict", "bound", "who goes on overflow: least lower bound, or latest start", choices=("bound", "youngest")
 )
 
 #: Name of a policy -> its parameters.
@@ -55,6 +60,8 @@ TUNABLE: dict[str, Tunable] = {
             ),
         ),
     ),
+    "a-min": Tunable(orders.mc_sf, (_EVICT,), {"evict": "evict"}),
+    "sorted-f:a-min": Tunable(sorted_f, (_EVICT,), {"evict": "evict"}),
     "sorted-f:online": Tunable(
         orders.mc_sf,
         (

@@ -18,7 +18,7 @@ _MANY = 5000
 
 
 def sorted_f(view: View) -> IntArray:
-    """Sorted-F by swaps, for many requests by quantiles."""
+    """Sorted-F by swaps, for more than 5000 requests by quantiles."""
     return swap_order(view) if len(view) <= _MANY else quantile_order(view)
 
 
