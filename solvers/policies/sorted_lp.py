@@ -118,14 +118,14 @@ def mean_starts(view: View, method: Method, steps: int, window: int, most: float
 
 
 def sorted_lp_order(
-    view: View, method: Method = "auto", steps: int = 60, window: int = 20, most: float = 5e9
+    view: View, method: Method = "auto", steps: int = 60, window: int = 20, most: float = 1e10
 ) -> IntArray:
     """Ascending mean start; ties by volume, then by index. Parameters as for `mean_starts` and `price_starts`."""
     return by(mean_starts(view, method, steps, window, most), view.volume)
 
 
 def lp_swap_order(
-    view: View, method: Method = "auto", steps: int = 60, window: int = 20, most: float = 5e9
+    view: View, method: Method = "auto", steps: int = 60, window: int = 20, most: float = 1e10
 ) -> IntArray:
     """Sorted-F whose swap search starts from the order of Sorted-LP instead of from greedy keys."""
     rank = np.empty(len(view), np.int64)

@@ -12,7 +12,7 @@ _LP = (
     Parameter("method", "auto", "LP by HiGHS, prices, or the LP where it is small", choices=("auto", "lp", "prices")),
     Parameter("steps", 60, "steps of the dual ascent", 1, 10**6),
     Parameter("window", 20, "last steps that are averaged", 1, 10**6),
-    Parameter("most", 5e9, "evaluations of a start's cost beyond which it declines", 1, 1e15),
+    Parameter("most", 1e10, "evaluations of a start's cost beyond which it declines", 1, 1e15),
 )
 
 _EVICT = Parameter(
