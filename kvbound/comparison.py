@@ -186,7 +186,7 @@ def compare(
     rows: list[Row] = []
     own: list[Row] = []
     exact: Row | None = None
-    notes: list[str] = []
+    notes = _remarks(problem, chosen)
     clock = Deadline(time_limit)
     interrupted = False
     statement: BoundStatement | None = None
@@ -354,6 +354,15 @@ def _evidence(certificate: Certificate | None, verified: bool) -> str:
         return f"certificate of {number:,} multipliers ({certificate.method}), verified in exact integer arithmetic"
     prices = sum(int((term.prices > 0).sum()) for term in certificate.terms)
     return f"certificate of {prices:,} prices, verified in exact integer arithmetic"
+
+
+def _remarks(problem: Problem, policies: Sequence[Policy]) -> list[str]:
+    """What a reader of the rows should know about how they came about (docs/policies.md)."""
+    names = [policy.name for policy in policies if policy.rule.queue != "plan"]
+    ahead = [name for name in names if name.startswith(("sorted-f", "sorted-lp", "lp-swap"))]
+    if ahead and problem.requests.arrival.any():
+        return [f"not online, ranked with all requests in view, those to come included: {', '.join(ahead)}"]
+    return []
 
 
 def _resolve(policies: Sequence[str | Policy]) -> list[Policy]:
