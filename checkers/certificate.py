@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from kvbound.checkers.positional_rule import positional_bound
+from kvbound.checkers.reward_rule import reward_bound
 from kvbound.checkers.sequence_rule import sequence_bound
 from kvbound.models.errors import CertificateError, OptionError
 from kvbound.models.pricing import Layout, cheapest_starts, start_price
@@ -25,7 +26,7 @@ from kvbound.models.requests import IntArray
 from kvbound.models.weights import Weight, weight_from
 
 #: Rules by which a certificate may prove its bound.
-RULES = ("prices", "volume", "positional", "sequence")
+RULES = ("prices", "volume", "positional", "sequence", "reward")
 _INT64_SAFE = 1 << 62
 #: Most (request, start) pairs that the slow path in Python integers agrees to price.
 _SLOW_LIMIT = 20_000_000
@@ -78,13 +79,14 @@ class PriceTerm:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
-    """A lower bound on the optimum of one problem, with its proof.
+    """A bound on the optimum of one problem, with its proof: from below for TEL, from above for REWARD.
 
     Parameters
     ----------
     rule
         `prices` (the formula above), `volume` (recomputed from the volumes, docs/math.md §5.1), `positional` (prices
-        of the rows of docs/math.md §5.6) or `sequence` (the sequence relaxation under multipliers, docs/bounds.md §1).
+        of the rows of docs/math.md §5.6), `sequence` (the sequence relaxation under multipliers, docs/bounds.md §1) or
+        `reward` (an upper bound on the reward, docs/math.md §6; `kvbound.checkers.reward_rule`).
     method
         What produced it; for people, not part of the proof.
     fingerprint
@@ -95,14 +97,17 @@ class Certificate:
         The prices; empty for `volume` and `sequence`. For `positional` the ticks are positions
         (`kvbound.checkers.positional_rule`).
     value
-        The claimed bound in steps, or None when nothing is claimed beyond what the prices prove.
+        The claimed bound in steps (for `reward` in units of 1 / denominator of the weights), or None when nothing is
+        claimed beyond what the prices prove.
     level, multipliers
         For `sequence`: how many requests the relaxation remembers (2 or 3), and its numerators, one per distinct
         (prompt + output, output) in ascending order, shape (types,). For `positional`: no level, and numerators of
         what a request is worth, one per distinct (prompt + output, output, arrival) in ascending order.
+    objective
+        For `reward`: the identity of the objective, from which `Reward.from_identity` makes it; otherwise None.
     """
 
-    rule: Literal["prices", "volume", "positional", "sequence"]
+    rule: Literal["prices", "volume", "positional", "sequence", "reward"]
     method: str
     fingerprint: str
     denominator: int
@@ -110,6 +115,7 @@ class Certificate:
     value: int | None
     level: int | None = None
     multipliers: IntArray | None = None
+    objective: str | None = None
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
@@ -123,7 +129,9 @@ class Certificate:
             object.__setattr__(self, name, int(number))  # NumPy integers would overflow
         if self.denominator < 1:
             raise CertificateError(f"denominator is {self.denominator}; it must be at least 1")
-        if self.rule not in ("prices", "positional") and self.terms:
+        if (self.objective is None) is (self.rule == "reward"):
+            raise CertificateError("a reward certificate names its objective, and no other one does")
+        if self.rule not in ("prices", "positional", "reward") and self.terms:
             raise CertificateError(f"a {self.rule} certificate carries no prices")
         if self.rule == "sequence" and self.level not in (2, 3):
             raise CertificateError("a sequence certificate needs level 2 or 3 and its multipliers")
@@ -141,7 +149,7 @@ class Certificate:
 
 
 def verify(problem: Problem, certificate: Certificate) -> int:
-    """Return the bound that `certificate` proves for `problem`, in steps.
+    """Return the bound that `certificate` proves for `problem`, in steps (`reward`: as `Certificate.value`).
 
     Raises
     ------
@@ -154,8 +162,9 @@ def verify(problem: Problem, certificate: Certificate) -> int:
             f"{problem.fingerprint()[:12]}…): lengths, arrivals, memory, batch and workers must all be the same"
         )
     proven = evaluate(problem, certificate)
-    if certificate.value is not None and certificate.value > proven:
-        raise CertificateError(f"the certificate claims {certificate.value}, its prices prove only {proven}")
+    claim = proven if certificate.value is None else certificate.value
+    if claim < proven if certificate.rule == "reward" else claim > proven:
+        raise CertificateError(f"the certificate claims {claim}, its prices prove only {proven}")
     return proven
 
 
@@ -165,9 +174,11 @@ def certified(problem: Problem, certificate: Certificate) -> Certificate:
 
 
 def evaluate(problem: Problem, certificate: Certificate) -> int:
-    """Return the bound ⌈L⌉ that the certificate's data prove, in steps."""
+    """Return the bound that the certificate's data prove: ⌈L⌉ in steps, or ⌊U⌋ for `reward`."""
+    if certificate.rule == "reward":
+        return reward_bound(problem, certificate.denominator, certificate.terms)
     if problem.objective.name != "tel":
-        raise CertificateError(f"certificates bound TEL, not {problem.objective.name}")
+        raise CertificateError(f"a {certificate.rule} certificate bounds TEL, not {problem.objective.name}")
     if certificate.rule == "volume":
         return volume_bound(problem)
     if certificate.multipliers is not None:
@@ -253,19 +264,12 @@ def _weights(problem: Problem, certificate: Certificate) -> tuple[list[Weight], 
 
 def fits_int64(certificate: Certificate, layout: Layout, output: IntArray, arrival: IntArray, horizon: int) -> bool:
     """Whether no intermediate value of pricing every start up to `horizon` can leave int64, by exact estimate."""
-    last_start = max(horizon, int(arrival.max()))
-    last_end = last_start + int(output.max())
-    total = certificate.denominator * (last_end + 1)
-    most_segments = int(np.diff(layout.ptr).max(initial=0))
-    value = int(np.abs(layout.a).max(initial=0))
-    slope = int(np.abs(layout.b).max(initial=0))
-    worst = 0
-    for term in certificate.terms:
-        scale = weight_from(term.kind, term.parameters).scale
-        prices = int_sum(term.prices)
-        top_tick = int(term.ticks[-1]) if term.ticks.size else 0
-        worst = max(worst, (value + slope * scale * last_end) * prices + slope * top_tick * prices, top_tick * prices)
-    return total + 2 * most_segments * worst < _INT64_SAFE
+    last_end = max(horizon, int(arrival.max())) + int(output.max())
+    scales = [weight_from(term.kind, term.parameters).scale for term in certificate.terms]
+    totals = [int_sum(term.prices) for term in certificate.terms]
+    last_ticks = [int(term.ticks[-1]) if term.ticks.size else 0 for term in certificate.terms]
+    largest = layout.magnitude(scales, totals, last_ticks, last_end)
+    return certificate.denominator * (last_end + 1) + largest < _INT64_SAFE
 
 
 def _cheapest_in_python(

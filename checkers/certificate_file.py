@@ -29,7 +29,7 @@ class CertificateFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     format: Literal["kvbound-certificate"]
     schema_version: Literal[1]
-    rule: Literal["prices", "volume", "positional", "sequence"]
+    rule: Literal["prices", "volume", "positional", "sequence", "reward"]
     method: str
     fingerprint: str
     denominator: Annotated[int, Field(ge=1, strict=True)]
@@ -37,6 +37,7 @@ class CertificateFile(BaseModel):
     terms: list[_Term]
     level: Annotated[int, Field(strict=True)] | None = None
     multipliers: list[Annotated[int, Field(gt=-(2**62), lt=2**62, strict=True)]] | None = None
+    objective: str | None = None
 
 
 def certificate_to_json(certificate: Certificate) -> str:
@@ -65,6 +66,8 @@ def certificate_to_json(certificate: Certificate) -> str:
     if certificate.multipliers is not None:
         document |= {"level": certificate.level} if certificate.level is not None else {}
         document |= {"multipliers": certificate.multipliers.tolist()}
+    if certificate.objective is not None:
+        document |= {"objective": certificate.objective}
     return json.dumps(document) + "\n"
 
 
@@ -83,8 +86,9 @@ def certificate_from_json(text: str, source: str) -> Certificate:
     )
     multipliers = None if data.multipliers is None else np.array(data.multipliers, np.int64)
     return Certificate(
-        data.rule, data.method, data.fingerprint, data.denominator, terms, data.value, data.level, multipliers
-    )
+        data.rule, data.method, data.fingerprint, data.denominator, terms, data.value, data.level, multipliers,
+        data.objective,
+    )  # fmt: skip
 
 
 def read_certificate(path: Path) -> Certificate:

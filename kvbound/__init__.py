@@ -10,6 +10,7 @@ Truth                  `check`, `Report`, `verify`, `Certificate`, `read_certifi
                        `Gap`, `gap`, `verify_entry`
 Answers                `compare`, `Comparison`, `POLICIES`, `run_policy`, `custom_policy`, `bound`, `solve`,
                        `SolveConfig`, `Deadline`
+Fleets                 `Reward`, `reward_bound`, `mean_eel_bound`
 Hardness               `reduce`, `decide`
 Pictures               `plot_comparison`, `plot_schedule`
 Errors                 `KvboundError` and its branches `InputError`, `OptionError`
@@ -45,11 +46,14 @@ if TYPE_CHECKING:
     from kvbound.models import OptionError as OptionError
     from kvbound.models import Problem as Problem
     from kvbound.models import Requests as Requests
+    from kvbound.models import Reward as Reward
     from kvbound.models import Schedule as Schedule
     from kvbound.plot import plot_comparison as plot_comparison
     from kvbound.plot import plot_schedule as plot_schedule
     from kvbound.reductions import reduce as reduce
     from kvbound.solvers.bounds import bound as bound
+    from kvbound.solvers.bounds import mean_eel_bound as mean_eel_bound
+    from kvbound.solvers.bounds import reward_bound as reward_bound
     from kvbound.solvers.deadline import Deadline as Deadline
     from kvbound.solvers.exact import SolveConfig as SolveConfig
     from kvbound.solvers.exact import solve as solve
@@ -68,12 +72,13 @@ _HOME = {
     **dict.fromkeys(("load", "read_schedule", "write_instance", "write_schedule"), "kvbound.instances"),
     **dict.fromkeys(("catalogue", "verify_entry"), "kvbound.instances.catalogue"),
     **dict.fromkeys(
-        ("Fleet", "InputError", "KvboundError", "OptionError", "Problem", "Requests", "Schedule"), "kvbound.models"
+        ("Fleet", "InputError", "KvboundError", "OptionError", "Problem", "Requests", "Reward", "Schedule"),
+        "kvbound.models",
     ),
     **dict.fromkeys(("plot_comparison", "plot_schedule"), "kvbound.plot"),
     "decide": "kvbound.decision",
     "reduce": "kvbound.reductions",
-    "bound": "kvbound.solvers.bounds",
+    **dict.fromkeys(("bound", "mean_eel_bound", "reward_bound"), "kvbound.solvers.bounds"),
     "Deadline": "kvbound.solvers.deadline",
     **dict.fromkeys(("SolveConfig", "solve"), "kvbound.solvers.exact"),
     **dict.fromkeys(("POLICIES", "custom_policy", "run_policy"), "kvbound.solvers.policies"),

@@ -57,6 +57,14 @@ class Fleet:
         return len(set(zip(self.memory, self.batch, strict=True))) == 1
 
     @property
+    def kinds(self) -> tuple[tuple[int, ...], ...]:
+        """Workers of equal memory and batch size, one tuple per kind, by their first worker (docs/math.md §6)."""
+        found: dict[tuple[int, int | None], list[int]] = {}
+        for g, kind in enumerate(zip(self.memory, self.batch, strict=True)):
+            found.setdefault(kind, []).append(g)
+        return tuple(tuple(workers) for workers in found.values())
+
+    @property
     def largest(self) -> int:
         """max M_g: a request whose peak exceeds it can run nowhere."""
         return max(self.memory)

@@ -96,6 +96,18 @@ class Layout:
             np.cumsum(price * np.arange(len(price)).astype(dtype), out=the[begin:end], dtype=dtype)
         return lam, the
 
+    def magnitude(self, scales: Sequence[int], totals: Sequence[int], last_ticks: Sequence[int], last_end: int) -> int:
+        """What no intermediate value of `start_price` exceeds in size, for completions up to `last_end`.
+
+        Weight f has `scales[f]` ticks per step, integer prices ≥ 0 that sum up to `totals[f]`, the last one at
+        `last_ticks[f]` (docs/math.md §5.5).
+        """
+        value, slope = int(np.abs(self.a).max(initial=0)), int(np.abs(self.b).max(initial=0))
+        worst = 0
+        for scale, total, top in zip(scales, totals, last_ticks, strict=True):
+            worst = max(worst, (value + slope * scale * last_end) * total + slope * top * total, top * total)
+        return 2 * int(np.diff(self.ptr).max(initial=0)) * worst
+
 
 @njit(cache=True, inline="always")
 def start_price(first, last, completion, lo, hi, a, b, scale, base, ticks, lam, the):  # type: ignore[no-untyped-def]

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from kvbound.models.errors import InputError, OptionError
 from kvbound.models.requests import MAX_ARRIVAL, IntArray, Requests
@@ -100,25 +101,58 @@ class Reward:
         """Common denominator of the weights: `reward` counts in units of 1 / denominator."""
         return math.lcm(*(Fraction(w).denominator for w in self.weights))
 
+    @property
+    def scaled(self) -> tuple[int, ...]:
+        """(H, α, β, γ, σ, ζ1, ζ2, τ1, τ2) with the weights times `denominator`: what `earned` takes."""
+        weights = (int(w * self.denominator) for w in self.weights)
+        return (self.horizon, *weights, self.eel_limit, self.ttft_limit)
+
+    @classmethod
+    def from_identity(cls, identity: str) -> Reward:
+        """The objective that `identity` names; `InputError` when it names none."""
+        try:
+            _, horizon, listed, eel_limit, ttft_limit = identity.split(":")
+            token, eel, ttft, served, eel_tail, ttft_tail = (Fraction(w) for w in listed.split(","))
+            limits = int(eel_limit), int(ttft_limit)
+            found = cls(int(horizon), token, eel, ttft, served, eel_tail, ttft_tail, *limits)
+        except (ValueError, ZeroDivisionError):
+            found = None
+        if found is None or found.identity != identity:
+            raise InputError(f"{identity!r} names no reward")
+        return found
+
     def reward(self, requests: Requests, request: npt.ArrayLike, start: npt.ArrayLike) -> IntArray:
         """denominator · r_{jk} of starting `request` at step `start` (arrays broadcast together); 0 from H on."""
-        j, k = np.asarray(request), np.asarray(start)
-        output, arrival = requests.output[j], requests.arrival[j]
-        left = self.horizon - k  # steps left from the start on
-        token, eel, ttft, served, eel_tail, ttft_tail = (int(w * self.denominator) for w in self.weights)
-        earned = (
-            served
-            + token * np.minimum(output, left)
-            + eel * np.maximum(0, left - output)
-            + ttft * np.maximum(0, left - 1)
-            + eel_tail * (k + output - arrival < self.eel_limit)
-            + ttft_tail * (k + 1 - arrival < self.ttft_limit)
-        )
-        return np.where(left > 0, earned, 0).astype(np.int64)
+        j, k = np.broadcast_arrays(np.asarray(request, np.int64), np.asarray(start, np.int64))
+        out = np.empty(j.shape, np.int64)
+        _earned_each(k.ravel(), requests.output[j].ravel(), requests.arrival[j].ravel(), self.scaled, out.reshape(-1))
+        return out
 
     def start_cost(self, requests: Requests, request: npt.ArrayLike, start: npt.ArrayLike) -> IntArray:
         """−denominator · r_{jk}: minimising the cost maximises the reward."""
         return -self.reward(requests, request, start)
+
+
+@njit(cache=True, inline="always")
+def earned(start, output, arrival, scaled):  # type: ignore[no-untyped-def]
+    """The formula of `Reward` for one start before the horizon; `scaled` is `Reward.scaled`.
+
+    It never rises with the start: a search for the best start may stop when it alone falls below what is in hand.
+    """
+    horizon, token, eel, ttft, served, eel_tail, ttft_tail, eel_limit, ttft_limit = scaled
+    left = horizon - start  # steps left from the start on
+    total = served + token * min(output, left) + eel * max(0, left - output) + ttft * max(0, left - 1)
+    if start + output - arrival < eel_limit:
+        total += eel_tail
+    if start + 1 - arrival < ttft_limit:
+        total += ttft_tail
+    return total
+
+
+@njit(cache=True)
+def _earned_each(start, output, arrival, scaled, out):  # type: ignore[no-untyped-def]
+    for i in range(len(out)):
+        out[i] = earned(start[i], output[i], arrival[i], scaled) if start[i] < scaled[0] else 0
 
 
 _WEIGHTS = ("token", "eel", "ttft", "served", "eel_tail", "ttft_tail")

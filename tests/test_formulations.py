@@ -113,8 +113,10 @@ def test_pooled_rows_multiply_capacities() -> None:
     model = build_time_indexed(problem, pooled=True, cuts=Cuts(stagger=(LevelsWeight(1, 1),)))
     uppers = {block.name: int(model.row_upper[block.first]) for block in model.blocks}
     assert uppers == {"assign": 1, "memory": 24, "batch": 6, "levels": 3}
-    with pytest.raises(OptionError, match="cannot be pooled"):
-        build_time_indexed(PROBLEMS["three workers"], pooled=True)
+    two_kinds = build_time_indexed(PROBLEMS["three workers"], pooled=True)
+    rows = {(b.name, b.worker): int(two_kinds.row_upper[b.first]) for b in two_kinds.blocks[1:]}
+    assert rows == {("memory", 0): 16, ("batch", 0): 4, ("memory", 2): 9}
+    assert set(two_kinds.worker.tolist()) == {0, 2}
 
 
 def test_symmetry_helpers() -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kvbound.models.errors import OptionError
 from kvbound.models.formulations.cuts import (
     PLAIN,
     AllowedStarts,
@@ -27,7 +26,7 @@ from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 from kvbound.models.weights import BatchWeight, MemoryWeight, Segments, Weight
 
-#: Worker of a column when all workers share one row (docs/math.md §6: a relaxation when G > 1).
+#: Worker of a row that is on no worker.
 POOLED = -1
 #: Stands for "no lower bound" in `row_lower`.
 NO_LOWER = -(1 << 62)
@@ -125,15 +124,15 @@ def build_time_indexed(
     allowed
         Starts that remain per request (reduced-cost fixing); default all.
     pooled
-        One row for all workers together. Exact for G = 1, otherwise a relaxation; needs identical workers.
+        One row for all workers of equal size together; the first of them stands for the kind in `worker`. Exact when
+        no two workers are equal, otherwise a relaxation with the same linear optimum (docs/math.md §6).
     ticks
         Ticks of each stagger weight; default `default_ticks`.
     """
-    if pooled and not problem.fleet.identical:
-        raise OptionError("workers of different size cannot be pooled into one row")
+    kinds = problem.fleet.kinds if pooled else tuple((g,) for g in range(len(problem.fleet)))
     steps = problem.horizon if horizon is None else horizon
     starts = starts_within(problem, steps, allowed)
-    request, worker, start = _columns(problem, starts, pooled, cuts.symmetry)
+    request, worker, start = _columns(problem, starts, [kind[0] for kind in kinds], cuts.symmetry and not pooled)
     cost = np.asarray(problem.objective.start_cost(problem.requests, request, start), np.int64)
     completion = start + problem.requests.output[request]
 
@@ -146,11 +145,9 @@ def build_time_indexed(
         1 if problem.objective.serve_all else NO_LOWER,
         1,
     )
-    groups = [POOLED] if pooled else list(range(len(problem.fleet)))
     stagger_ticks = [default_ticks(w, steps) for w in cuts.stagger] if ticks is None else list(ticks)
-    for g in groups:
-        memory, batch = problem.fleet.memory[max(g, 0)], problem.fleet.batch[max(g, 0)]
-        times = len(problem.fleet) if pooled else 1
+    for g, *others in kinds:
+        memory, batch, times = problem.fleet.memory[g], problem.fleet.batch[g], 1 + len(others)
         weights: list[tuple[Weight, IntArray]] = [(MemoryWeight(), default_ticks(MemoryWeight(), steps))]
         if batch is not None:
             weights.append((BatchWeight(), default_ticks(BatchWeight(), steps)))
@@ -166,14 +163,13 @@ def build_time_indexed(
 
 
 def _columns(
-    problem: Problem, starts: list[IntArray], pooled: bool, symmetry: bool
+    problem: Problem, starts: list[IntArray], workers: list[int], symmetry: bool
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """(request, worker, start) of all columns: by request, then worker, then start."""
-    possible = np.ones((problem.n, 1), bool) if pooled else possible_workers(problem, symmetry)
-    pair_request, pair_worker = np.nonzero(possible)
+    """(request, worker, start) of all columns on `workers`: by request, then worker, then start."""
+    pair_request, at = np.nonzero(possible_workers(problem, symmetry)[:, workers])
     size = np.array([len(s) for s in starts], np.int64)[pair_request]
     request = np.repeat(pair_request, size).astype(np.int64)
-    worker = np.repeat(np.full_like(pair_worker, POOLED) if pooled else pair_worker, size).astype(np.int64)
+    worker = np.repeat(np.array(workers, np.int64)[at], size)
     return request, worker, np.concatenate([starts[j] for j in pair_request])
 
 

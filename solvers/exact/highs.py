@@ -70,27 +70,32 @@ def set_threads(solver: highspy.Highs, threads: int) -> None:
     set_option(solver, "threads", threads)
 
 
-def highs_lp(model: TimeIndexed, *, relaxed: bool = False) -> highspy.HighsLp:
-    """The arrays as HiGHS's own structure; `relaxed` drops integrality."""
+def highs_lp(model: TimeIndexed, *, relaxed: bool = False, unit_rows: bool = False) -> highspy.HighsLp:
+    """The arrays as HiGHS's own structure.
+
+    `relaxed` drops integrality. `unit_rows` divides every row by its right side: duals of very different size would be
+    cut by HiGHS's tolerance.
+    """
     import highspy
 
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = model.columns, model.rows
     lp.col_cost_ = model.cost.astype(np.float64)
+    unit = np.maximum(1, model.row_upper).astype(np.float64) if unit_rows else np.ones(model.rows)
     lp.col_lower_, lp.col_upper_ = np.zeros(model.columns), np.ones(model.columns)
-    lp.row_lower_ = np.where(model.row_lower == NO_LOWER, -highspy.kHighsInf, model.row_lower.astype(np.float64))
-    lp.row_upper_ = model.row_upper.astype(np.float64)
+    lp.row_lower_ = np.where(model.row_lower == NO_LOWER, -highspy.kHighsInf, model.row_lower / unit)
+    lp.row_upper_ = model.row_upper / unit
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_ = model.indptr.astype(np.int32)
     lp.a_matrix_.index_ = model.index
-    lp.a_matrix_.value_ = model.value.astype(np.float64)
+    lp.a_matrix_.value_ = model.value / unit[model.index]
     if not relaxed:
         lp.integrality_ = [highspy.HighsVarType.kInteger] * model.columns
     return lp
 
 
-def load(model: TimeIndexed, *, relaxed: bool = False) -> highspy.Highs:
-    """A silent HiGHS that holds the model."""
+def load(model: TimeIndexed, *, relaxed: bool = False, unit_rows: bool = False) -> highspy.Highs:
+    """A silent HiGHS that holds the model; switches as for `highs_lp`."""
     import highspy
 
     if model.nonzeros >= 1 << 31:
@@ -98,7 +103,7 @@ def load(model: TimeIndexed, *, relaxed: bool = False) -> highspy.Highs:
     greet_quietly()
     solver = highspy.Highs()
     set_option(solver, "output_flag", False)
-    if solver.passModel(highs_lp(model, relaxed=relaxed)) == highspy.HighsStatus.kError:
+    if solver.passModel(highs_lp(model, relaxed=relaxed, unit_rows=unit_rows)) == highspy.HighsStatus.kError:
         raise SolverError("HiGHS refused the time-indexed model")
     return solver
 
