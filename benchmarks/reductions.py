@@ -1,10 +1,10 @@
 """Reductions at work: answers on both sides, policies and bounds on planted yes-instances. Prints Markdown tables.
 
-    python benchmarks/reductions.py [--part iff|varied|policies|bounds|all] [--instances N] [--seeds K] [--limit S]
+    python benchmarks/reductions.py [--part iff|varied|policies|bounds|all] [--instances N] [--seeds K] [--jobs J]
 
 `iff`: random 3-Partition instances (planted, random, near misses), m = 2…5, L = 1…4: is the optimal TEL at most the
-threshold exactly when our exhaustive search finds triples? TEL and REWARD are decided by the exact solvers of
-schedules, which know nothing of the reduction; CP-SAT on the numbers is the third opinion.
+threshold exactly when our exhaustive search finds triples? TEL and REWARD are optimised by HiGHS on the
+time-indexed program, which knows nothing of thresholds and triples; CP-SAT on the numbers is the third opinion.
 `varied`: the same for outputs that vary inside the instance.
 `policies`: how often a policy or local search finds the optimum of a planted yes-instance, and its ratio otherwise.
 `bounds`: which bound reaches the optimum.
@@ -14,24 +14,29 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import multiprocessing
 import platform
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 import numpy as np
 
 from kvbound.checkers import require_valid
 from kvbound.decision import hard_instance
-from kvbound.models import Problem, Schedule
+from kvbound.models import Problem
 from kvbound.models.errors import KvboundError
+from kvbound.models.formulations.cuts import Cuts
+from kvbound.models.weights import LevelsWeight
 from kvbound.reductions import Reduced, ThreePartition, planted_yes, reduce, three_partition
 from kvbound.reductions.equal_outputs import EqualOutputs
 from kvbound.reductions.generators import _random
 from kvbound.reductions.varied_outputs import VariedOutputs
 from kvbound.solvers.bounds import bound
 from kvbound.solvers.deadline import Deadline
-from kvbound.solvers.exact import SolutionStatus, SolveConfig, solve
+from kvbound.solvers.exact import Result, SolutionStatus, SolveConfig, solve
 from kvbound.solvers.exact.outcome import Termination
 from kvbound.solvers.exact.three_partition import solve_three_partition
 from kvbound.solvers.policies import run_policy
@@ -41,6 +46,8 @@ POLICIES = ("sorted-f:exact", "sorted-f:swap", "sorted-f:quantile", "svf", "mc-s
 BOUNDS = ("volume", "lp", "lagrangian", "stagger", "positional", "sequence")
 SIZES = (5, 10, 20, 30, 40, 50)
 TARGETS = (40, 100, 400)
+Row = tuple[int, str]
+Tally = dict[Row, Counter[str]]
 
 
 def sample(i: int) -> tuple[str, ThreePartition]:
@@ -53,101 +60,117 @@ def sample(i: int) -> tuple[str, ThreePartition]:
     return kind, hard_instance("near-miss", m, max(target, 100), i)[0]
 
 
-def optimum(problem: Problem, limit: float) -> tuple[int | None, float]:
-    """Optimal TEL (or minus the optimal reward), proved, or None; and the seconds it took."""
-    began = time.perf_counter()
-    method = "auto" if problem.objective.serve_all else "highs"
-    result = solve(problem, method=method, config=SolveConfig(time_limit=limit, threads=1))
-    return (result.tel if result.status is SolutionStatus.OPTIMAL else None), time.perf_counter() - began
+#: "At most three active": a valid row (docs/math.md §4.1) that HiGHS needs to close instances with m = 5 in seconds.
+THREE = Cuts(stagger=(LevelsWeight(3, 0),), symmetry=True)
 
 
-def iff(instances: int, limit: float) -> None:
+def optimise(problem: Problem, limit: float) -> Result:
+    """The exact solver of schedules: the time-indexed program by HiGHS."""
+    cuts = THREE if problem.objective.serve_all else None
+    return solve(problem, method="highs", config=SolveConfig(time_limit=limit, threads=1), cuts=cuts)
+
+
+def one_iff(i: int, limit: float) -> tuple[Row, Counter[str]]:
+    """Instance i on both sides; a disagreement ends the run."""
+    length, (_, instance) = 1 + i // 36 % 4, sample(i)
+    count: Counter[str] = Counter()
+    triples = three_partition(instance)
+    ended, found = solve_three_partition(instance.numbers, instance.target, deadline=Deadline(limit))
+    assert ended in (Termination.OPTIMAL, Termination.INFEASIBLE)
+    assert (found is None) == (triples is None), instance
+    count["yes" if triples else "no"] += 1
+    for name, reduced in (("TEL", reduce(instance, "tel", length=length)), ("REWARD", reduce(instance, "reward"))):
+        began = time.process_time()
+        result = optimise(reduced.target.problem, limit)
+        count[f"{name} ms"] += round(1000 * (time.process_time() - began))
+        if result.status is not SolutionStatus.OPTIMAL or result.tel is None or result.schedule is None:
+            count["undecided"] += 1
+            continue
+        good = result.tel <= reduced.threshold if name == "TEL" else -result.tel >= reduced.threshold
+        assert good == (triples is not None), (name, instance, length, result.tel)
+        count[f"{name} agrees"] += 1
+        if name == "TEL" and triples is None:
+            assert result.tel >= reduced.if_no, (instance, result.tel)
+            count["no and TEL* = T + L"] += result.tel == reduced.if_no
+        if triples is not None:  # both checkers judge both maps
+            instance.verify(reduced.back(result.schedule))
+            assert sorted(reduced.back(reduced.lift(triples))) == sorted(triples)
+            count["mapped back"] += 1
+    return (instance.m, str(length)), count
+
+
+def tally(one: Callable[[int, float], tuple[Row, Counter[str]]], number: int, limit: float, jobs: int) -> Tally:
+    """Counters by row of all instances; on Ctrl-C of those that are done."""
+    rows: Tally = {}
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    waiting = [pool.submit(one, i, limit) for i in range(number)]
+    try:
+        for done, future in enumerate(as_completed(waiting), 1):
+            key, count = future.result()
+            rows.setdefault(key, Counter()).update(count)
+            if sys.stderr.isatty() or done % 50 == 0:
+                print(f"\r{done} of {number}", end="", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: the table shows what is done", file=sys.stderr)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return dict(sorted(rows.items()))
+
+
+def iff(instances: int, limit: float, jobs: int) -> None:
     """Both sides of the equivalence, by independent solvers."""
-    rows: dict[tuple[int, int], Counter[str]] = {}
-    for i in range(instances):
-        length, (_, instance) = 1 + i // 36 % 4, sample(i)
-        count = rows.setdefault((instance.m, length), Counter())
-        triples = three_partition(instance)
-        ended, found = solve_three_partition(instance.numbers, instance.target, deadline=Deadline(limit))
-        assert ended in (Termination.OPTIMAL, Termination.INFEASIBLE)
-        assert (found is None) == (triples is None), instance
-        tel, reward = reduce(instance, "tel", length=length), reduce(instance, "reward")
-        best, seconds = optimum(tel.target.problem, limit)
-        served, _ = optimum(reward.target.problem, limit)
-        count["yes" if triples else "no"] += 1
-        count["seconds"] += seconds  # type: ignore[assignment]
-        for name, value, good in (
-            ("TEL", best, best is not None and best <= tel.threshold),
-            ("REWARD", served, served is not None and -served >= reward.threshold),
-        ):
-            if value is None:
-                count[f"{name} undecided"] += 1
-            else:
-                assert good == (triples is not None), (name, instance, length, value)
-                count[f"{name} agree"] += 1
-        if best is not None and triples is None:
-            assert best >= tel.if_no, (instance, best)
-            count["no and TEL* = T + L"] += best == tel.if_no
-        back_and_forth(tel, triples)
-        back_and_forth(reward, triples)
-    print("\n| m | L | yes | no | TEL agrees | REWARD agrees | undecided | no with TEL* = T + L | s per TEL optimum |")
-    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print(
+        "\n| m | L | yes | no | TEL agrees | REWARD agrees | undecided | mapped back | no with TEL* = T + L | CPU s |"
+    )
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     total: Counter[str] = Counter()
-    for (m, length), c in sorted(rows.items()):
-        total += c
-        print_iff(str(m), str(length), c)
+    for (m, length), count in tally(one_iff, instances, limit, jobs).items():
+        total.update(count)
+        print_iff(str(m), length, count)
     print_iff("all", "1–4", total)
 
 
 def print_iff(m: str, length: str, c: Counter[str]) -> None:
     """One row of the table."""
-    undecided = c["TEL undecided"] + c["REWARD undecided"]
     print(
-        f"| {m} | {length} | {c['yes']} | {c['no']} | {c['TEL agree']} | {c['REWARD agree']} | {undecided} | "
-        f"{c['no and TEL* = T + L']} | {c['seconds'] / (c['yes'] + c['no']):.2f} |",
+        f"| {m} | {length} | {c['yes']} | {c['no']} | {c['TEL agrees']} | {c['REWARD agrees']} | {c['undecided']} | "
+        f"{c['mapped back']} | {c['no and TEL* = T + L']} | {c['TEL ms'] / 1000 / (c['yes'] + c['no']):.2f} |",
         flush=True,
     )
 
 
-def back_and_forth(reduced: Reduced, triples: tuple[tuple[int, ...], ...] | None) -> None:
-    """Lift the triples, map them back: both checkers judge both ways."""
-    if triples is not None:
-        schedule: Schedule = reduced.lift(triples)
-        require_valid(reduced.target.problem, schedule)
-        assert sorted(reduced.back(schedule)) == sorted(triples)
-
-
-def varied(instances: int, limit: float) -> None:
-    """Outputs that vary inside the instance: optimum ≤ T iff yes, and the optimal schedule gives the triples."""
-    rng, rows = np.random.default_rng(0), {}
-    for i in range(instances):
-        m = 2 + i % 2
-        instance = planted_yes(m, 60, i)[0] if i // 2 % 2 else hard_instance("no", m, 100, i)[0]
-        extras = tuple(int(e) for e in rng.integers(0, 2 if m == 3 else 4, 3 * m))
-        edge = VariedOutputs(extras=extras) if max(extras) else VariedOutputs()
-        decision = edge.forward(instance)
-        yes = three_partition(instance) is not None
-        count = rows.setdefault(m, Counter())
-        count["yes" if yes else "no"] += 1
-        result = solve(decision.problem, config=SolveConfig(time_limit=limit, threads=1))
-        count["seconds"] += result.seconds
-        if result.tel is not None and result.tel <= decision.threshold:
-            assert yes, (instance, extras)
+def one_varied(i: int, limit: float) -> tuple[Row, Counter[str]]:
+    """Instance i with outputs that vary: optimum ≤ T iff yes, and the optimal schedule gives the triples."""
+    rng, m = np.random.default_rng(i), 2 + i % 3 // 2  # two thirds with m = 2, one third with m = 3
+    instance = planted_yes(m, 60, i)[0] if i // 3 % 2 else hard_instance("no", m, 100, i)[0]
+    extras = tuple(int(e) for e in rng.integers(0, 2 if m == 3 else 4, 3 * m))
+    edge = VariedOutputs(extras=extras) if max(extras) else VariedOutputs()
+    decision, count = edge.forward(instance), Counter[str]()
+    yes = three_partition(instance) is not None
+    count["yes" if yes else "no"] += 1
+    began = time.process_time()
+    result = optimise(decision.problem, limit)
+    count["TEL ms"] += round(1000 * (time.process_time() - began))
+    if result.status is not SolutionStatus.OPTIMAL or result.tel is None:
+        count["undecided"] += 1
+    else:
+        assert (result.tel <= decision.threshold) == yes, (instance, extras, result.tel)
+        count["agrees"] += 1
+        if yes:
             instance.verify(edge.back(instance, result.schedule))
-        elif result.bound is not None and result.bound > decision.threshold:
-            assert not yes, (instance, extras)
         else:
-            count["undecided"] += 1
-            continue
-        count["agree"] += 1
-        count["optimum proved"] += result.status is SolutionStatus.OPTIMAL
-    print("\n| m | outputs | yes | no | agrees | undecided | optimum proved | s each |")
-    print("|--:|---|--:|--:|--:|--:|--:|--:|")
-    for m, c in sorted(rows.items()):
-        spread = "10–13" if m == 2 else "10–11"
+            assert result.tel >= edge.if_no(instance)
+    return (m, ""), count
+
+
+def varied(instances: int, limit: float, jobs: int) -> None:
+    """Outputs that vary inside the instance, both sides."""
+    print("\n| m | yes | no | agrees | undecided | CPU s each |")
+    print("|--:|--:|--:|--:|--:|--:|")
+    for (m, _), c in tally(one_varied, instances, limit, jobs).items():
+        number = c["yes"] + c["no"]
         print(
-            f"| {m} | {spread} | {c['yes']} | {c['no']} | {c['agree']} | {c['undecided']} | {c['optimum proved']} | "
-            f"{c['seconds'] / (c['yes'] + c['no']):.2f} |",
+            f"| {m} | {c['yes']} | {c['no']} | {c['agrees']} | {c['undecided']} | {c['TEL ms'] / 1000 / number:.2f} |",
             flush=True,
         )
 
@@ -230,13 +253,14 @@ def main() -> None:
     parser.add_argument("--part", choices=["iff", "varied", "policies", "bounds", "all"], default="all")
     parser.add_argument("--instances", type=int, default=576, help="instances of `iff`; `varied` takes half as many")
     parser.add_argument("--seeds", type=int, default=20, help="instances per size in `policies`")
-    parser.add_argument("--limit", type=float, default=None, help="seconds per optimum (120), search (2), bound (20)")
+    parser.add_argument("--limit", type=float, default=None, help="seconds per optimum (300), search (2), bound (20)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes of `iff` and `varied`")
     options = parser.parse_args()
     print(f"{datetime.date.today()}, {platform.machine()}, Python {platform.python_version()}")
     prepare()
     parts: dict[str, Callable[[], None]] = {
-        "iff": lambda: iff(options.instances, options.limit or 120.0),
-        "varied": lambda: varied(options.instances // 2, options.limit or 120.0),
+        "iff": lambda: iff(options.instances, options.limit or 300.0, options.jobs),
+        "varied": lambda: varied(options.instances // 2, options.limit or 300.0, options.jobs),
         "policies": lambda: policies(options.seeds, options.limit or 2.0),
         "bounds": lambda: bounds(options.limit or 20.0),
     }
