@@ -61,9 +61,9 @@ def attempts_follow(problem: Problem, execution: Execution) -> Iterator[Violatio
         message = f"request {j} starts at step {start}, {early} steps before its arrival"
         yield Violation("arrival", j, start, early, int(execution.worker[a]), message)
     order = np.lexsort((execution.end, execution.start, execution.request))
-    request, start, end = execution.request[order], execution.start[order], execution.end[order]
-    for i in np.flatnonzero((request[1:] == request[:-1]) & (start[1:] < end[:-1])):
-        j, begin, last = int(request[i]), int(start[i + 1]), int(end[i])
+    request, starts, ends = execution.request[order], execution.start[order], execution.end[order]
+    for i in np.flatnonzero((request[1:] == request[:-1]) & (starts[1:] < ends[:-1])):
+        j, begin, last = int(request[i]), int(starts[i + 1]), int(ends[i])
         message = f"request {j} starts again at step {begin} while an attempt of it runs until step {last}"
         yield Violation("attempt", j, begin, last - begin, None, message)
 

@@ -5,9 +5,9 @@ use, so ``import kvbound`` is instant whatever solvers are installed.
 
 =====================  ==================================================================================
 Problem data           `Requests`, `Fleet`, `Problem`, `Schedule`, `load`, `write_instance`, `read_schedule`,
-                       `write_schedule`, `catalogue`
+                       `write_schedule`, `with_predictions`, `catalogue`
 Truth                  `check`, `Report`, `verify`, `Certificate`, `read_certificate`, `write_certificate`,
-                       `Gap`, `gap`, `verify_entry`
+                       `Gap`, `gap`, `verify_entry`, `check_execution`, `Execution`
 Answers                `compare`, `Comparison`, `POLICIES`, `run_policy`, `custom_policy`, `bound`, `solve`,
                        `SolveConfig`, `Deadline`
 Fleets                 `Reward`, `reward_bound`, `mean_eel_bound`
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kvbound.checkers import Gap as Gap
     from kvbound.checkers import Report as Report
     from kvbound.checkers import check as check
+    from kvbound.checkers import check_execution as check_execution
     from kvbound.checkers import gap as gap
     from kvbound.checkers import verify as verify
     from kvbound.checkers.certificate_file import read_certificate as read_certificate
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
     from kvbound.files import write_certificate as write_certificate
     from kvbound.instances import load as load
     from kvbound.instances import read_schedule as read_schedule
+    from kvbound.instances import with_predictions as with_predictions
     from kvbound.instances import write_instance as write_instance
     from kvbound.instances import write_schedule as write_schedule
     from kvbound.instances.catalogue import catalogue as catalogue
     from kvbound.instances.catalogue import verify_entry as verify_entry
+    from kvbound.models import Execution as Execution
     from kvbound.models import Fleet as Fleet
     from kvbound.models import InputError as InputError
     from kvbound.models import KvboundError as KvboundError
@@ -65,14 +68,26 @@ __version__ = "0.1.0"
 
 #: Public name -> module that defines it.
 _HOME = {
-    **dict.fromkeys(("Certificate", "Gap", "Report", "check", "gap", "verify"), "kvbound.checkers"),
+    **dict.fromkeys(("Certificate", "Gap", "Report", "check", "check_execution", "gap", "verify"), "kvbound.checkers"),
     "read_certificate": "kvbound.checkers.certificate_file",
     "write_certificate": "kvbound.files",
     **dict.fromkeys(("Comparison", "compare"), "kvbound.comparison"),
-    **dict.fromkeys(("load", "read_schedule", "write_instance", "write_schedule"), "kvbound.instances"),
+    **dict.fromkeys(
+        ("load", "read_schedule", "with_predictions", "write_instance", "write_schedule"), "kvbound.instances"
+    ),
     **dict.fromkeys(("catalogue", "verify_entry"), "kvbound.instances.catalogue"),
     **dict.fromkeys(
-        ("Fleet", "InputError", "KvboundError", "OptionError", "Problem", "Requests", "Reward", "Schedule"),
+        (
+            "Execution",
+            "Fleet",
+            "InputError",
+            "KvboundError",
+            "OptionError",
+            "Problem",
+            "Requests",
+            "Reward",
+            "Schedule",
+        ),
         "kvbound.models",
     ),
     **dict.fromkeys(("plot_comparison", "plot_schedule"), "kvbound.plot"),

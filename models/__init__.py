@@ -4,6 +4,7 @@ This package imports nothing else of kvbound. Symbols follow ``docs/math.md``.
 """
 
 from kvbound.models.errors import InputError, KvboundError, OptionError
+from kvbound.models.execution import Execution
 from kvbound.models.fleet import Fleet
 from kvbound.models.objective import TEL, Objective, TotalLatency
 from kvbound.models.problem import Problem, drop_too_large
@@ -13,6 +14,7 @@ from kvbound.models.schedule import Schedule
 
 __all__ = [
     "TEL",
+    "Execution",
     "Fleet",
     "InputError",
     "KvboundError",
