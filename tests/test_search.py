@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from brute import optimum
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvbound.checkers import check
+from kvbound.instances import load
 from kvbound.models import Fleet, Problem, Requests, Schedule
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.policies import POLICIES, run_policy
 from kvbound.solvers.search import improve
-from kvbound.solvers.search.sequence import Checkpoints, Instance, decode, most_active, save_checkpoints
+from kvbound.solvers.search.incumbent import Budget, Incumbent
+from kvbound.solvers.search.rounds import Rounds
+from kvbound.solvers.search.sequence import Checkpoints, Instance, decode, delays_of, most_active, save_checkpoints
 
 LIMIT = np.int64(1) << 61
 
@@ -62,7 +66,8 @@ def test_search_improves_and_is_repeatable(seed: int) -> None:
     assert runs[0].schedule == runs[1].schedule
     assert runs[0].tel <= first.tel
     assert check(problem, runs[0].schedule).objective == runs[0].tel
-    assert runs[0].moves == 3000
+    assert runs[0].moves == runs[1].moves >= 3000
+    assert [(s.moves, s.tel, s.stage) for s in runs[0].steps] == [(s.moves, s.tel, s.stage) for s in runs[1].steps]
 
 
 def test_search_beats_every_policy_on_a_crowded_backlog() -> None:
@@ -83,3 +88,65 @@ def test_search_stops_at_its_target() -> None:
     first = run_policy(problem, POLICIES["fcfs"])
     assert first.schedule is not None
     assert improve(problem, first.schedule, deadline=Deadline(), seed=0, target=5).moves == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_delays_reproduce_a_schedule_that_waits(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, int(rng.integers(2, 25)))
+    problem = Problem(problem.requests, Fleet.uniform(problem.fleet.largest, 1, problem.fleet.batch[0]))
+    n, inst = problem.n, Instance.of(problem)
+    rest = int((problem.requests.output - problem.requests.arrival).sum())
+    points = Checkpoints.empty(n, 1, most_active(problem))
+    sequence, delay = rng.permutation(n), rng.integers(0, 4, n)
+    start, worker, again = (np.zeros(n, np.int64) for _ in range(3))
+    decode(sequence, delay, 0, inst, points, len(points.now) - 1, LIMIT, rest, start, worker)
+    found = delays_of(sequence, start, inst)
+    decode(sequence, found, 0, inst, points, len(points.now) - 1, LIMIT, rest, again, worker)
+    assert again.tolist() == start.tolist()
+    assert found.sum() <= delay.sum()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_beam_search_gives_a_valid_schedule(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, int(rng.integers(2, 60)))
+    first = run_policy(problem, POLICIES["fcfs"])
+    assert first.schedule is not None
+    clock = Deadline()
+    best = Incumbent(problem, first.schedule, clock, None, None)
+    rounds = Rounds(problem, rng)
+    for _ in range(12):
+        before = best.tel
+        better = rounds.draw(best, Budget(best, clock, None), int(rng.integers(0, problem.n)))
+        assert better == (best.tel < before)
+        assert check(problem, best.schedule).objective == best.tel
+
+
+def test_search_finds_optima_of_small_instances() -> None:
+    hits = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        prompt = rng.integers(1, 5, 5)
+        problem = Problem(Requests(prompt, [rng.integers(1, 11 - s) for s in prompt]), Fleet.uniform(10))
+        first = run_policy(problem, POLICIES["svf"])
+        assert first.schedule is not None
+        found = improve(problem, first.schedule, deadline=Deadline(), seed=seed, moves=5_000)
+        r = problem.requests
+        least = optimum(list(zip(r.prompt.tolist(), r.output.tolist(), r.arrival.tolist(), strict=True)), [10], [None])
+        assert found.tel >= least
+        hits += found.tel == least
+    assert hits >= 9
+
+
+def test_beam_search_packs_a_long_backlog_better_than_any_policy() -> None:
+    problem = load("mix:n=300,long=0.2,seed=0").problem
+    runs = [run_policy(problem, p) for p in POLICIES.values()]
+    best = min((r for r in runs if r.tel is not None), key=lambda r: r.tel or 0)
+    assert best.schedule is not None
+    assert best.tel is not None
+    found = improve(problem, best.schedule, deadline=Deadline(), seed=0, moves=300_000)
+    assert found.tel < 0.975 * best.tel
+    assert found.steps[0].tel == best.tel
+    assert [s.tel for s in found.steps] == sorted({s.tel for s in found.steps}, reverse=True)

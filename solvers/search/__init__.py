@@ -1,5 +1,6 @@
-"""Better schedules: seeded, anytime search over orders."""
+"""Better schedules: seeded, anytime search by beams, annealing and exact windows (docs/search.md)."""
 
-from kvbound.solvers.search.anneal import Improvement, improve, prepare
+from kvbound.solvers.search.incumbent import Step
+from kvbound.solvers.search.portfolio import Improvement, improve, prepare
 
-__all__ = ["Improvement", "improve", "prepare"]
+__all__ = ["Improvement", "Step", "improve", "prepare"]

@@ -1,44 +1,27 @@
-"""Simulated annealing over sequences: insert, swap, block and delay moves, list-scheduled and checked."""
+"""Simulated annealing over sequences: insert, swap, block and delay moves, decoded and judged exactly."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
 
 import numpy as np
 from numba import njit
 
-from kvbound.checkers.schedule import require_valid
-from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
-from kvbound.models.requests import IntArray, Requests
-from kvbound.models.schedule import Schedule
-from kvbound.solvers.deadline import Deadline
-from kvbound.solvers.policies.list_scheduling import list_schedule
-from kvbound.solvers.progress import Progress, ProgressCallback
-from kvbound.solvers.search.sequence import Checkpoints, Instance, decode, most_active, save_checkpoints
+from kvbound.solvers.search.incumbent import Budget, Incumbent
+from kvbound.solvers.search.sequence import (
+    Checkpoints,
+    Instance,
+    decode,
+    delays_of,
+    most_active,
+    save_checkpoints,
+)
 
+STAGE = "annealing"
 _NO_LIMIT = np.int64(1) << 61
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Improvement:
-    """Outcome of a search.
-
-    Parameters
-    ----------
-    schedule, tel
-        The best schedule found, checked, and its TEL.
-    moves
-        Moves tried.
-    seconds
-        Wall time, in seconds.
-    """
-
-    schedule: Schedule
-    tel: int
-    moves: int
-    seconds: float
+_ROUNDS_PER_DESCENT = 40
 
 
 @njit(cache=True)
@@ -110,100 +93,59 @@ def _rounds(  # type: ignore[no-untyped-def]
     return tel, best
 
 
-def improve(
-    problem: Problem,
-    schedule: Schedule,
-    *,
-    deadline: Deadline,
-    seed: int,
-    moves: int | None = None,
-    target: int | None = None,
-    progress: ProgressCallback | None = None,
-) -> Improvement:
-    """Search for a better schedule than `schedule`, from its order of starts.
+class Annealing:
+    """Descents from the best schedule, each from hot to cold. A working state: it owns the random numbers."""
 
-    Annealing restarts from the best sequence with a lower temperature each time. With `moves` and no time limit
-    the answer depends on `seed` only. Stops at `target` (a proven bound), at the deadline, or on Ctrl-C, always
-    with the best checked schedule.
+    __slots__ = ("_delay", "_descent", "_instance", "_points", "_problem", "_rest", "_rng", "_start", "_worker")
 
-    Parameters
-    ----------
-    moves
-        Most moves to try, or None for as many as the deadline allows.
-    target
-        A lower bound on the optimum; meeting it ends the search.
-    """
-    best_schedule, best_tel = schedule, require_valid(problem, schedule)
-    rng = np.random.default_rng(seed)
-    if moves is None and deadline.seconds is None:
-        moves = 200_000
-    instance = Instance.of(problem)
-    sequence: IntArray = np.lexsort((problem.requests.output, schedule.start)).astype(np.int64)
-    points = Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem))
-    start, worker, delay = (np.zeros(problem.n, np.int64) for _ in range(3))
-    rest = int((problem.requests.output - problem.requests.arrival).sum())
-    spare = len(points.now) - 1
-    tel = int(decode(sequence, delay, 0, instance, points, spare, _NO_LIMIT, rest, start, worker))
-    save_checkpoints(sequence, 0, instance, points, start, worker)
-    best_sequence, best_delay, found, tried, stage = sequence.copy(), delay.copy(), tel, 0, 0
-    rounds_per_descent, chunk = 40, max(50, min(4000, 400_000 // problem.n))
-    try:
-        while problem.n > 1 and not deadline.passed and (moves is None or tried < moves):
-            if target is not None and min(found, best_tel) <= target:
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        self._problem, self._rng, self._instance = problem, rng, Instance.of(problem)
+        self._points = Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem))
+        self._start, self._worker, self._delay = (np.zeros(problem.n, np.int64) for _ in range(3))
+        self._rest = int((problem.requests.output - problem.requests.arrival).sum())
+        self._descent = 0
+
+    def run(self, best: Incumbent, budget: Budget) -> None:
+        """Descend until the budget is spent."""
+        while self._problem.n > 1 and not budget.over:
+            self.descend(best, budget)
+
+    def descend(self, best: Incumbent, budget: Budget) -> None:
+        """One descent from the best schedule; every other one starts cooler."""
+        n = self._problem.n
+        sequence = best.order()
+        delay = delays_of(sequence, best.schedule.start, self._instance)
+        tel = self._decode(sequence, delay)
+        save_checkpoints(sequence, 0, self._instance, self._points, self._start, self._worker)
+        top_sequence, top_delay, top = sequence.copy(), delay.copy(), tel
+        # Mean latency per request sets the scale.
+        hot = 0.5 * tel / n / (1 + self._descent % 4)
+        self._descent += 1
+        room = budget.room(1.0) / _ROUNDS_PER_DESCENT
+        chunk = int(np.clip(room, 20, max(50, min(4000, 400_000 // n))))
+        for step in range(_ROUNDS_PER_DESCENT):
+            if budget.over:
                 break
-            descent, step = divmod(stage, rounds_per_descent)
-            if step == 0 and descent:
-                sequence[:], delay[:] = best_sequence, best_delay
-                tel = int(decode(sequence, delay, 0, instance, points, spare, _NO_LIMIT, rest, start, worker))
-                save_checkpoints(sequence, 0, instance, points, start, worker)
-            # Mean latency per request sets the scale; every other descent starts cooler.
-            hot = 0.5 * tel / problem.n / (1 + descent % 4)
-            temperature = hot * 0.85**step if step < rounds_per_descent - 3 else 0.0
-            reach = max(1.0, problem.n / (3 + step))
-            size = chunk if moves is None else min(chunk, moves - tried)
-            tel, found = _rounds(
-                size,
-                reach,
-                temperature,
-                rng,
-                sequence,
-                delay,
-                tel,
-                instance,
-                points,
-                rest,
-                start,
-                worker,
-                best_sequence,
-                best_delay,
-                found,
-            )
-            tried += size
-            stage += 1
-            if progress is not None:
-                progress(Progress("improving", deadline.elapsed, int(min(found, best_tel)), target))
-    except KeyboardInterrupt:
-        pass
-    if found < best_tel:
-        decode(
-            best_sequence,
-            best_delay,
-            0,
-            instance,
-            Checkpoints.empty(problem.n, len(problem.fleet), most_active(problem)),
-            0,
-            _NO_LIMIT,
-            rest,
-            start,
-            worker,
+            temperature = hot * 0.85**step if step < _ROUNDS_PER_DESCENT - 3 else 0.0
+            size = int(min(chunk, max(1.0, np.ceil(budget.room_of_moves))))
+            began = time.perf_counter()
+            tel, top = _rounds(
+                size, max(1.0, n / (3 + step)), temperature, self._rng, sequence, delay, tel, self._instance,
+                self._points, self._rest, self._start, self._worker, top_sequence, top_delay, top,
+            )  # fmt: skip
+            budget.spend(size, time.perf_counter() - began)
+            best.report(STAGE)
+            if top < best.tel:
+                self._decode(top_sequence, top_delay, fresh=True)
+                best.offer(self._start, self._worker, STAGE)
+                self._decode(sequence, delay)
+
+    def _decode(self, sequence: np.ndarray, delay: np.ndarray, fresh: bool = False) -> int:
+        points = self._points
+        if fresh:
+            points = Checkpoints.empty(self._problem.n, len(self._problem.fleet), most_active(self._problem))
+        spare = len(points.now) - 1
+        value = decode(
+            sequence, delay, 0, self._instance, points, spare, _NO_LIMIT, self._rest, self._start, self._worker
         )
-        best_schedule = Schedule(start.copy(), worker.copy())
-        best_tel = require_valid(problem, best_schedule)
-    return Improvement(best_schedule, best_tel, tried, deadline.elapsed)
-
-
-def prepare() -> None:
-    """Load the kernels, or compile them once after installation, so that no time limit pays for it."""
-    problem = Problem(Requests(np.array([1, 1, 1]), np.array([2, 3, 4])), Fleet.uniform(6))
-    schedule = list_schedule(problem, np.arange(3))
-    improve(problem, schedule, deadline=Deadline(), seed=0, moves=20)
+        return int(value)

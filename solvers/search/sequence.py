@@ -136,3 +136,34 @@ def save_checkpoints(sequence, first, inst, points, start, worker):  # type: ign
             insert_active(ends[g], peaks[g], count[g], now + inst.output[j], inst.prompt[j] + inst.output[j])
             count[g] += 1
         points.now[block + 1], points.tel[block + 1] = now, tel
+
+
+@njit(cache=True)
+def delays_of(sequence, start, inst):  # type: ignore[no-untyped-def]
+    """Delays with which `decode` gives each request of `sequence` (in order of start) its `start`, on one worker.
+
+    On several workers the decoder may choose others, and then the starts may differ.
+    """
+    n, workers = len(sequence), len(inst.memory)
+    delay, count = np.zeros(n, np.int64), np.zeros(workers, np.int64)
+    ends, peaks = np.zeros((workers, n), np.int64), np.zeros((workers, n), np.int64)
+    before = np.int64(0)
+    for j in sequence:
+        s, o, wanted = inst.prompt[j], inst.output[j], start[j]
+        for attempt in range(2):
+            earliest = max(before if attempt == 0 else wanted, inst.arrival[j])
+            best, chosen = np.int64(-1), -1
+            for g in range(workers):
+                if s + o > inst.memory[g]:
+                    continue
+                k = earliest_start(s, o, inst.memory[g], inst.caps[g], earliest, ends[g], peaks[g], count[g])
+                if chosen < 0 or k < best:
+                    best, chosen = k, g
+            if best >= wanted:
+                break
+            delay[j] = wanted - before
+        before = best
+        count[chosen] = drop_completed(ends[chosen], peaks[chosen], count[chosen], best)
+        insert_active(ends[chosen], peaks[chosen], count[chosen], best + o, s + o)
+        count[chosen] += 1
+    return delay
