@@ -99,6 +99,20 @@ def test_engine_equals_the_step_by_step_reference(evict: str, queue: str, length
     assert evictions > 100, "cases without evictions show nothing"
 
 
+@pytest.mark.parametrize(("evict", "queue"), list(product(EVICT, QUEUE)))
+def test_engine_equals_the_reference_on_longer_queues(evict: str, queue: str) -> None:
+    """70 requests on two unequal workers that hold a dozen each: heaps, windows and slots are not trivial."""
+    rng = np.random.default_rng([7, EVICT.index(evict), QUEUE.index(queue)])
+    n = 70
+    prompt, output = rng.integers(1, 30, n), rng.integers(1, 60, n)
+    low = np.maximum(1, (output * rng.uniform(0.2, 1.2, n)).astype(np.int64))
+    requests = Requests(prompt, output, rng.integers(0, 150, n), low, low + rng.integers(0, 40, n))
+    problem = Problem(requests, Fleet((400, 250), (None, 9)))
+    done, plain = both(problem, Rule("low", evict, queue), rng.permutation(n))  # type: ignore[arg-type]
+    assert done.evictions > 10
+    assert [tuple(row) for row in np.stack((done.request, done.worker, done.start, done.end), axis=1).tolist()] == plain
+
+
 # --- theorems -------------------------------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ EXECUTED: tuple[Policy, ...] = (
         "a-min",
         mc_sf,
         "current lower bound ascending; evicts by it",
-        "O(log(u/l)) of MC-SF",
+        "O(log(u/l)) of MC-SF, equal s",
         _UNCERTAIN,
         "O(n log n)",
         Rule(length="low", evict="bound", queue="bound"),
