@@ -35,11 +35,11 @@ def plot_schedule(problem: Problem, schedule: Schedule, path: str | Path, *, nam
     from kvbound.plot_memory import draw_memory
 
     kind = require_format(path)
-    figure = _figure(11.0, 7.5)
+    figure = figure_of_size(11.0, 7.5)
     gantt, memory = figure.subplots(2, 1, sharex=True, height_ratios=(1.35, 1.0))
     draw_gantt(gantt, problem, schedule, name)
     draw_memory(memory, problem, schedule)
-    _save(figure, path, kind)
+    save_figure(figure, path, kind)
 
 
 def plot_comparison(comparison: Comparison, path: str | Path) -> None:
@@ -53,17 +53,18 @@ def plot_comparison(comparison: Comparison, path: str | Path) -> None:
     if best is None or best.schedule is None:
         raise OptionError(f"{path}: nothing to draw, there is no valid schedule")
     rows = len(comparison.rows) + (comparison.exact is not None)
-    figure = _figure(11.0, 8.2 + 0.3 * rows)
+    figure = figure_of_size(11.0, 8.2 + 0.3 * rows)
     gantt, memory, ratios = figure.subplots(3, 1, height_ratios=(4.2, 3.0, 0.9 + 0.3 * rows))
     memory.sharex(gantt)
     gantt.tick_params(labelbottom=False)
     draw_gantt(gantt, comparison.problem, best.schedule, best.name)
     draw_memory(memory, comparison.problem, best.schedule)
     draw_ratios(ratios, comparison)
-    _save(figure, path, kind)
+    save_figure(figure, path, kind)
 
 
-def _figure(width: float, height: float) -> Figure:
+def figure_of_size(width: float, height: float) -> Figure:
+    """An empty figure of that size in inches."""
     # Figure without pyplot: no global state, no window, the Agg canvas whatever MPLBACKEND says.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -73,7 +74,8 @@ def _figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _save(figure: Figure, path: str | Path, kind: str) -> None:
+def save_figure(figure: Figure, path: str | Path, kind: str) -> None:
+    """Write a figure to a file, all or nothing."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format=kind, dpi=130)
     write_atomic(path, drawn.getvalue())

@@ -88,3 +88,49 @@ def earliest_start(prompt, output, memory, cap, not_before, ends, peaks, count):
                 if first_bad <= k <= last_bad:
                     k = last_bad + 1
     return k
+
+
+@njit(cache=True)
+def room_ahead(memory, now, ends, peaks, count, room, base):  # type: ignore[no-untyped-def]
+    """Prepare `fits_now` for one worker: the same rule as `earliest_start`, for many requests at one step.
+
+    The active requests are sorted by completion, all completions after `now`. `room[i]` becomes the largest prompt
+    with which a request started now passes the completions 0..i, `base[i]` = Σ_{i' ≥ i} (p − C), shape (count + 1).
+    """
+    base[count] = 0
+    for i in range(count - 1, -1, -1):
+        base[i] = base[i + 1] + peaks[i] - ends[i]
+    for i in range(count):
+        room[i] = memory - (base[i] + (count - i) * ends[i]) - (ends[i] - now)
+        if i > 0:
+            room[i] = min(room[i], room[i - 1])
+
+
+@njit(cache=True)
+def fits_now(prompt, output, memory, now, ends, count, room, base):  # type: ignore[no-untyped-def]
+    """Whether `earliest_start` of the request is `now`, batch aside, in O(log count) after `room_ahead`."""
+    completion = now + output
+    low, high = 0, count  # how many of the active ones complete no later
+    while low < high:
+        middle = (low + high) // 2
+        if ends[middle] <= completion:
+            low = middle + 1
+        else:
+            high = middle
+    if low > 0 and prompt > room[low - 1]:
+        return False
+    return base[low] + (count - low) * completion + prompt + output <= memory
+
+
+@njit(cache=True)
+def add_footprint(count, base, prompt, start, last, share):  # type: ignore[no-untyped-def]
+    """Add `share` of a footprint in the steps start + 1 .. last to difference arrays, last < len(count) − 1.
+
+    With C, A the running sums of `count` and `base`, C(t) requests hold A(t) + C(t)·t tokens in step t.
+    """
+    if last <= start:
+        return
+    count[start + 1] += share
+    count[last + 1] -= share
+    base[start + 1] += share * (prompt - start)
+    base[last + 1] -= share * (prompt - start)

@@ -3,7 +3,17 @@
 They run on the public pieces of `kvbound.solvers.engine`: its state, its worker kernels, its record of attempts.
 """
 
-from kvbound.solvers.routers.registry import ROUTERS, Router, resolve_routers
+from kvbound.solvers.routers.config import BidPriceConfig
+from kvbound.solvers.routers.registry import BASELINES, ROUTERS, Router, bid_price, resolve_routers
 from kvbound.solvers.routers.run import RouterRun, run_router
 
-__all__ = ["ROUTERS", "Router", "RouterRun", "resolve_routers", "run_router"]
+__all__ = [
+    "BASELINES",
+    "ROUTERS",
+    "BidPriceConfig",
+    "Router",
+    "RouterRun",
+    "bid_price",
+    "resolve_routers",
+    "run_router",
+]

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from kvbound.models.errors import OptionError
 from kvbound.solvers.routers.choice import LEAST_KV, LOR, POWER, RANDOM, ROUND_ROBIN
+from kvbound.solvers.routers.config import BidPriceConfig
 
 
 @dataclass(frozen=True, slots=True)
 class Router:
-    """A baseline: how a worker is chosen, when, and in which order requests wait.
+    """How a worker is chosen, when, and in which order requests wait.
 
     Parameters
     ----------
@@ -27,6 +28,8 @@ class Router:
         False: dispatched at arrival to the queue of a worker. True: held in one queue until a worker has room.
     svf
         Waiting requests by predicted volume instead of by arrival.
+    config
+        Parameters of the bid-price router, to which `rule` .. `svf` do not apply; None for baselines.
     summary
         What it does, for people.
     """
@@ -36,6 +39,7 @@ class Router:
     choices: int = 0
     central: bool = False
     svf: bool = False
+    config: BidPriceConfig | None = None
     summary: str = ""
 
 
@@ -53,17 +57,31 @@ def _baseline(rule: str, central: bool, svf: bool) -> Router:
     name = rule + ":central" * central + ":svf" * svf
     when = "held centrally until it can start" if central else "dispatched at arrival"
     order = "smallest predicted volume first" if svf else "first come, first served"
-    return Router(name, number, choices, central, svf, f"{summary}; {when}; {order}")
+    return Router(name, number, choices, central, svf, summary=f"{summary}; {when}; {order}")
 
 
 #: Every built-in baseline by its name.
-ROUTERS: dict[str, Router] = {
+BASELINES: dict[str, Router] = {
     router.name: router
     for router in (
         _baseline(rule, central, svf) for svf in (False, True) for central in (False, True) for rule in _RULES
     )
 }
-#: What `all` stands for: the published baselines, first come first served, each with and without holding.
+
+
+def bid_price(name: str, config: BidPriceConfig) -> Router:
+    """A bid-price router with parameters of your own."""
+    if config.resolve is None:
+        return Router(name, -1, central=True, config=config, summary="shadow prices learned online")
+    summary = f"shadow prices from the sampled LP every {config.resolve} steps, first-order steps between"
+    return Router(name, -1, central=True, config=config, summary=summary)
+
+
+#: Every built-in router by its name.
+ROUTERS: dict[str, Router] = BASELINES | {
+    "bid-price": bid_price("bid-price", BidPriceConfig()),
+}
+#: What `all` stands for: the published baselines, first come first served, each with and without holding; bid prices.
 ALL: tuple[str, ...] = tuple(name for name, router in ROUTERS.items() if not router.svf)
 
 _POWER = re.compile(r"power-of-([1-9]\d?)((?::central)?(?::svf)?)")
@@ -86,7 +104,7 @@ def resolve_routers(names: Sequence[str]) -> list[Router]:
         elif found := _POWER.fullmatch(name):
             like = _baseline("power-of-2", ":central" in found[2], ":svf" in found[2])
             summary = like.summary.replace("two", found[1])
-            chosen[name] = Router(name, POWER, int(found[1]), like.central, like.svf, summary)
+            chosen[name] = Router(name, POWER, int(found[1]), like.central, like.svf, summary=summary)
         else:
             near = difflib.get_close_matches(name, ROUTERS, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]!r}? " if near else ""
