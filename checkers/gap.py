@@ -12,12 +12,14 @@ from kvbound.models.errors import SolverError
 class Gap:
     """How far a schedule is from the best possible, at most.
 
+    For REWARD both numbers count minus the reward, so that the bound is still from below.
+
     Parameters
     ----------
     tel
-        Objective of a checked schedule, in steps.
+        Objective of a checked schedule, in steps (REWARD: minus the reward in units of 1 / denominator).
     bound
-        Lower bound on the optimum, in steps, or None when there is none.
+        Lower bound on the optimum, in the same units, or None when there is none.
     verified
         True: exact integer arithmetic verified a certificate. False: the bound is its prover's claim.
     proved_by
@@ -31,20 +33,20 @@ class Gap:
 
     @property
     def exact_ratio(self) -> Fraction | None:
-        """tel / bound as a fraction; None without a positive bound."""
+        """tel / bound as a fraction; None without a bound or when it is 0."""
         return Fraction(self.tel, self.bound) if self.bound else None
 
     @property
     def ratio(self) -> float | None:
-        """tel / bound: the schedule costs at most this many times the optimum."""
+        """tel / bound: at most this many times the optimum (REWARD: at least this share of it)."""
         exact = self.exact_ratio
         return None if exact is None else float(exact)
 
     @property
     def relative(self) -> float | None:
-        """(tel − bound) / bound, or None."""
+        """(tel − bound) / |bound|, or None."""
         exact = self.exact_ratio
-        return None if exact is None else float(exact - 1)
+        return None if exact is None else float(abs(exact - 1))  # the bound is never above
 
 
 def gap(tel: int, bound: int | None, *, verified: bool, proved_by: str) -> Gap:

@@ -17,10 +17,10 @@ class Progress:
 
     @property
     def gap(self) -> float | None:
-        """(incumbent − bound) / bound, or None."""
+        """(incumbent − bound) / |bound|, or None."""
         if self.incumbent is None or not self.bound:
             return None
-        return (self.incumbent - self.bound) / self.bound
+        return (self.incumbent - self.bound) / abs(self.bound)
 
 
 ProgressCallback = Callable[[Progress], None]

@@ -20,24 +20,24 @@ from kvbound.models.formulations.cuts import (
 )
 from kvbound.models.objective import TEL
 from kvbound.models.problem import Problem
-from kvbound.models.schedule import Schedule
+from kvbound.models.schedule import UNSERVED, Schedule
 from kvbound.models.weights import Segments, Weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CpModel:
-    """A CP-SAT model of TEL; experts may add constraints to `model`.
+    """A CP-SAT model of TEL or REWARD; experts may add constraints to `model`.
 
     Parameters
     ----------
     model
         The native model.
     start
-        Start variable of each request; the completion is `start[j] + o_j`.
+        Start variable of each request; the completion is `start[j] + o_j`. An unserved one starts at the horizon.
     presence
         (request, worker) → literal "runs there", or True when there is no choice; missing: cannot run there.
-    constant
-        TEL = Σ start + constant.
+    cost, constant
+        What is minimised, an expression, and what is to be added for the objective.
     cuts
         The switches it was built with.
     """
@@ -46,30 +46,33 @@ class CpModel:
     model: Any
     start: list[Any]
     presence: dict[tuple[int, int], Any]
+    cost: Any
     constant: int
     cuts: Cuts
 
     def schedule(self, value: Callable[[Any], int]) -> Schedule:
         """Read a schedule through `value` (a solver's or a callback's value function)."""
-        worker = np.zeros(self.problem.n, np.int64)
+        worker = np.full(self.problem.n, UNSERVED, np.int64)
         for (j, g), literal in self.presence.items():
             if literal is True or value(literal):
                 worker[j] = g
-        return Schedule(np.array([value(s) for s in self.start], np.int64), worker)
+        start = np.array([value(s) for s in self.start], np.int64)
+        return Schedule(np.where(worker == UNSERVED, UNSERVED, start), worker)
 
     def hint(self, schedule: Schedule) -> None:
         """Hand over a complete, checked schedule as a warm start (in canonical form when symmetry is broken)."""
         self.model.clear_hints()
         chosen = canonical(self.problem, schedule) if self.cuts.symmetry else schedule
         for j, start in enumerate(self.start):
-            self.model.add_hint(start, int(chosen.start[j]))
+            unserved = max(self.problem.horizon, int(self.problem.requests.arrival[j]))  # where it stands in the model
+            self.model.add_hint(start, int(chosen.start[j]) if chosen.served[j] else unserved)
         for (j, g), literal in self.presence.items():
             if literal is not True:
                 self.model.add_hint(literal, int(chosen.worker[j] == g))
 
     def bound(self, lower: int | None, upper: int | None) -> None:
-        """Hand over lower ≤ TEL ≤ upper."""
-        total = sum(self.start) + self.constant
+        """Hand over lower ≤ objective ≤ upper."""
+        total = self.cost + self.constant
         if lower is not None:
             self.model.add(total >= lower)
         if upper is not None:
@@ -77,13 +80,20 @@ class CpModel:
 
 
 def begin(problem: Problem, cuts: Cuts, horizon: int | None, allowed: AllowedStarts | None) -> CpModel:
-    """Start a model: variables, one worker per request, symmetry, objective."""
-    if problem.objective is not TEL:
-        raise OptionError(f"the CP-SAT formulations minimise TEL; {problem.objective.name} needs the time-indexed one")
+    """Start a model: variables, workers, symmetry, objective."""
     model = cp_model.CpModel()
-    steps = problem.horizon if horizon is None else horizon
+    served = problem.objective.serve_all
+    if problem.objective is not TEL and (served or problem.objective.horizon is None):
+        raise OptionError(f"the CP-SAT formulations take TEL or rewards within a horizon, not {problem.objective.name}")
+    if not served and (cuts.separation or cuts.stagger):
+        raise OptionError(
+            "separation and windows look at completions; they do not hold where a horizon cuts footprints"
+        )
+    steps = problem.horizon if horizon is None or not served else horizon
     start = []
     for j, candidates in enumerate(starts_within(problem, steps, allowed)):
+        if not served:
+            candidates = np.append(candidates, max(steps, int(problem.requests.arrival[j])))  # not served
         if len(candidates) == 0:  # no start is left: an infeasible model, said in the model's own terms
             model.add_bool_or([])
             candidates = np.array([int(problem.requests.arrival[j])])
@@ -96,18 +106,41 @@ def begin(problem: Problem, cuts: Cuts, horizon: int | None, allowed: AllowedSta
     possible = possible_workers(problem, cuts.symmetry)
     for j in range(problem.n):
         mine = np.flatnonzero(possible[j]).tolist()
-        if len(mine) == 1:
+        if served and len(mine) == 1:
             presence[j, mine[0]] = True
         else:
             literals = [model.new_bool_var(f"on{j}_{g}") for g in mine]
             presence.update({(j, g): literal for g, literal in zip(mine, literals, strict=True)})
-            model.add_exactly_one(literals)
+            if served:
+                model.add_exactly_one(literals)
+            else:
+                _may_stay(model, start[j], literals, steps)
     if cuts.symmetry:
         for i, j in identical_pairs(problem):
             model.add(start[i] <= start[j])
-    model.minimize(sum(start))
-    constant = int(problem.requests.output.sum()) - int(problem.requests.arrival.sum())
-    return CpModel(problem, model, start, presence, constant, cuts)
+    cost = sum(start) if served else sum(_earned(model, problem, j, start[j], steps) for j in range(problem.n))
+    model.minimize(cost)
+    constant = int(problem.requests.output.sum()) - int(problem.requests.arrival.sum()) if served else 0
+    return CpModel(problem, model, start, presence, cost, constant, cuts)
+
+
+def _may_stay(model: Any, start: Any, literals: list[Any], horizon: int) -> None:
+    """At most one worker; a request runs on one exactly if it starts before the horizon."""
+    model.add_at_most_one(literals)
+    for literal in literals:
+        model.add(start < horizon).only_enforce_if(literal)
+    model.add(start >= horizon).only_enforce_if([~literal for literal in literals])
+
+
+def _earned(model: Any, problem: Problem, j: int, start: Any, horizon: int) -> Any:
+    """A variable for the cost of the start of request j, 0 from the horizon on."""
+    first = int(problem.requests.arrival[j])
+    if first >= horizon:
+        return 0
+    costs = problem.objective.start_cost(problem.requests, j, np.arange(first, horizon + 1)).tolist()
+    cost = model.new_int_var(min(costs), max(costs), f"cost{j}")
+    model.add_element(start - first, costs, cost)
+    return cost
 
 
 def together(cp: CpModel, i: int, j: int) -> Iterable[tuple[int, list[Any]]]:

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvbound.models.errors import OptionError
 from kvbound.models.formulations.cp_common import CpModel, add_windows, begin, separation, together
 from kvbound.models.formulations.cuts import PLAIN, AllowedStarts, Cuts
+from kvbound.models.objective import TEL
 from kvbound.models.problem import Problem
 
 
@@ -25,6 +27,8 @@ def build_end_event(
     Ties of completions are broken by index, so "completes first" is a total order and the first of a tie
     accounts for all of it.
     """
+    if problem.objective is not TEL:
+        raise OptionError(f"the end-event formulation minimises TEL, not {problem.objective.name}; use cp-sat or highs")
     cp = begin(problem, cuts, horizon, allowed)
     n, model = problem.n, cp.model
     first: dict[tuple[int, int], Any] = {}

@@ -41,7 +41,11 @@ def build_staircase(
 
 
 def _cumulative(cp: CpModel, weight: Weight, g: int) -> None:
-    """One interval per rise of the weight: from the step of the rise to the completion."""
+    """One interval per rise of the weight: from the step of the rise to the completion.
+
+    Where a horizon cuts footprints nothing is cut; instead there is room for everything from the horizon on, which a
+    filler takes away before it.
+    """
     requests, fleet = cp.problem.requests, cp.problem.fleet
     segments = weight.segments(requests.prompt, requests.output, fleet.memory[g])
     intervals: list[Any] = []
@@ -55,8 +59,14 @@ def _cumulative(cp: CpModel, weight: Weight, g: int) -> None:
         for d in range(lo, 1 if b else lo + 1):  # step C + d is the half-open unit [C + d − 1, C + d)
             intervals.append(fixed_interval(cp, end + (d - 1), 1 - d, cp.presence[j, g]))
             demands.append(a + b * d if d == lo else b)
+    capacity = weight.capacity(fleet.memory[g], fleet.batch[g])
+    if cp.problem.objective.horizon is not None:
+        room = sum(demands)
+        intervals.append(cp.model.new_fixed_size_interval_var(0, cp.problem.horizon, "filler"))
+        demands.append(room)
+        capacity += room
     if intervals:
-        cp.model.add_cumulative(intervals, demands, weight.capacity(fleet.memory[g], fleet.batch[g]))
+        cp.model.add_cumulative(intervals, demands, capacity)
 
 
 def _disjunctions(cp: CpModel) -> None:

@@ -54,7 +54,9 @@ def default_cuts(problem: Problem, method: str) -> Cuts:
     """
     if method == "search":
         return PLAIN
-    return Cuts(symmetry=True) if method in ("highs", "pyomo") else usual_cuts(problem)
+    # SEP looks at completions, and those beyond a horizon hold nothing.
+    plain = method in ("highs", "pyomo") or not problem.objective.serve_all
+    return Cuts(symmetry=True) if plain else usual_cuts(problem)
 
 
 def identical_pairs(problem: Problem) -> Iterator[tuple[int, int]]:
@@ -119,7 +121,7 @@ def canonical(problem: Problem, schedule: Schedule) -> Schedule:
     for j, key in enumerate(zip(r.prompt.tolist(), r.output.tolist(), r.arrival.tolist(), strict=True)):
         classes.setdefault(key, []).append(j)
     for members in classes.values():
-        by_start = sorted(members, key=lambda j: int(schedule.start[j]))
+        by_start = sorted(members, key=lambda j: (not schedule.served[j], int(schedule.start[j])))  # unserved last
         start[members], worker[members] = schedule.start[by_start], schedule.worker[by_start]
     kinds: dict[tuple[int, int | None], list[int]] = {}
     for g, kind in enumerate(zip(problem.fleet.memory, problem.fleet.batch, strict=True)):

@@ -56,6 +56,8 @@ def build_pyomo(
         by_request[j].append((j, g, k))
 
     def assign_rule(m: Any, j: int) -> Any:
+        if not by_request[j] and not problem.objective.serve_all:
+            return pyo.Constraint.Skip  # it arrives too late to be served
         number = pyo.quicksum(m.x[col] for col in by_request[j])
         return number == 1 if problem.objective.serve_all else number <= 1
 

@@ -22,7 +22,7 @@ class SolveConfig:
     seed
         Random seed of solvers and heuristics.
     gap
-        Stop when (TEL − bound) / bound is at most this; 0 asks for the optimum.
+        Stop when (objective − bound) / |bound| is at most this; 0 asks for the optimum.
     memory_limit
         Bytes that a model may take by estimate before `SizeError` refuses to build it; None is no limit.
     """

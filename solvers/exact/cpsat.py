@@ -39,13 +39,18 @@ class _Watch(cp_model.CpSolverSolutionCallback):
     def on_bound(self, value: float) -> None:
         bound = integer_bound(value)
         if bound is not None:
-            self.told = max(bound + self.constant, self.told or 0)
-            self.bound = max(self.told, self.bound or 0)
+            self.told = larger(bound + self.constant, self.told)
+            self.bound = larger(self.told, self.bound)
             self._tell()
 
     def _tell(self) -> None:
         if self.progress is not None:
             self.progress(Progress("CP-SAT", self.deadline.elapsed, self.incumbent, self.bound))
+
+
+def larger(bound: int, other: int | None) -> int:
+    """The better of two lower bounds."""
+    return bound if other is None else max(bound, other)
 
 
 def solve_staircase(
@@ -89,7 +94,7 @@ def run_cp_sat(
     progress: ProgressCallback | None,
     build_seconds: float,
 ) -> Answer:
-    """Run CP-SAT on a model whose TEL is objective + `constant`; `read` turns a value function into a schedule."""
+    """Run CP-SAT on a model whose cost is objective + `constant`; `read` turns a value function into a schedule."""
     if deadline.passed:
         return Answer(Termination.TIME_LIMIT, None, None, "not started", build_seconds, 0.0)
     solver = cp_model.CpSolver()
@@ -111,7 +116,7 @@ def run_cp_sat(
     bound = watch.told
     if has_solution:
         claimed = integer_bound(solver.best_objective_bound)
-        bound = bound if claimed is None else max(claimed + constant, bound or 0)
+        bound = bound if claimed is None else larger(claimed + constant, bound)
     name = solver.status_name(native)
     termination = translate(CP_SAT, name)
     if termination is Termination.UNKNOWN:

@@ -32,7 +32,9 @@ def merge(problem: Problem, method: str, known: Known, answer: Answer) -> Known:
     bound = answer.bound
     if answer.termination is Termination.INFEASIBLE:
         if known.cutoff is None and known.incumbent is not None:
-            raise SolverError(f"{method} claims that there is no schedule, but a checked one has TEL {known.tel}")
+            raise SolverError(
+                f"{method} claims that there is no schedule, but a checked one has the objective {known.tel}"
+            )
         bound = known.cutoff
     elif bound is not None and known.cutoff is not None:
         bound = min(bound, known.cutoff)
@@ -78,4 +80,5 @@ def finish(
         answer.native,
         *seconds,
         config,
+        problem.objective,
     )

@@ -17,10 +17,11 @@ from kvbound.solvers.exact.config import SolveConfig
 from kvbound.solvers.exact.finish import finish, merge
 from kvbound.solvers.exact.known import Known
 from kvbound.solvers.exact.outcome import Result
+from kvbound.solvers.exact.reward import solve_reward
 from kvbound.solvers.exact.size import require_size
 from kvbound.solvers.progress import ProgressCallback
 
-#: Methods by name, with one line for help texts.
+#: Methods by name, with one line for help texts. REWARD has `auto`, `highs`, `pyomo` and `cp-sat`.
 METHODS: dict[str, str] = {
     "auto": "screens, heuristics, certified bound, then the best method for the size",
     "search": "dedicated search for one worker: relaxation in order of completion, then labels",
@@ -41,7 +42,7 @@ def solve(
     incumbent: Schedule | None = None,
     bound: int | None = None,
 ) -> Result:
-    """Minimise TEL and prove it; at a limit or on Ctrl-C return schedule, bound and gap.
+    """Minimise TEL, or maximise REWARD, and prove it; at a limit or on Ctrl-C return schedule, bound and gap.
 
     Parameters
     ----------
@@ -54,11 +55,13 @@ def solve(
     progress
         Called with stage, incumbent and bound while it runs.
     cuts
-        Inequalities for a formulation; default `usual_cuts` for CP-SAT, symmetry alone for the time-indexed one.
+        Inequalities for a formulation; default `default_cuts`: `usual_cuts` for CP-SAT, symmetry alone for the
+        time-indexed one and for REWARD.
     incumbent
         Warm start; it is checked first (`ScheduleError` when it breaks a rule).
     bound
-        A lower bound that the caller has proved; it is handed on and reported as the caller's.
+        A lower bound on the objective (REWARD: on minus the reward, in units of 1 / denominator) that the caller has
+        proved; it is handed on and reported as the caller's.
 
     Raises
     ------
@@ -85,6 +88,8 @@ def solve(
         known = known.with_schedule(problem, incumbent)
         if known.bound is not None and known.tel is not None and known.bound > known.tel:
             raise SolverError(f"the bound handed over, {known.bound}, lies above the schedule handed over, {known.tel}")
+    if problem.objective.name == "reward":
+        return solve_reward(problem, method, settings, deadline, progress, backends(), known, cuts)
     if method == "auto":
         return solve_auto(problem, settings, deadline, progress, backends(), known)
     known = replace(known, cuts=default_cuts(problem, method) if cuts is None else cuts)

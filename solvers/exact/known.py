@@ -18,7 +18,7 @@ class Known:
     Parameters
     ----------
     incumbent, tel
-        A checked schedule (the warm start) and its TEL, or None.
+        A checked schedule (the warm start) and its objective, or None: TEL, or minus the reward.
     bound, proved_by, certificate
         A lower bound, its prover and its certificate, or None.
     cuts
@@ -26,7 +26,7 @@ class Known:
     horizon
         Steps of the model; None for `Problem.horizon`.
     allowed, cutoff
-        Starts that remain; schedules with TEL ≥ `cutoff` may be missing from the restricted model.
+        Starts that remain; schedules with an objective ≥ `cutoff` may be missing from the restricted model.
     """
 
     incumbent: Schedule | None = None
@@ -59,7 +59,7 @@ class Known:
         """Whether the incumbent is proved to be within the relative `gap`."""
         if self.tel is None or self.bound is None:
             return False
-        return self.tel - self.bound <= gap * self.bound
+        return self.tel - self.bound <= gap * abs(self.bound)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 
 from kvbound.checkers import Certificate
+from kvbound.models.objective import TEL, Objective
+from kvbound.models.reward import Reward
 from kvbound.models.schedule import Schedule
 from kvbound.solvers.exact.config import SolveConfig
 
@@ -36,7 +39,7 @@ class Termination(Enum):
 class SolutionStatus(Enum):
     """What is in hand."""
 
-    #: A checked schedule whose TEL equals the bound.
+    #: A checked schedule whose objective equals the bound.
     OPTIMAL = "optimal"
     #: A checked schedule.
     FEASIBLE = "feasible"
@@ -52,12 +55,13 @@ class Result:
     ----------
     termination, status
         Why it stopped; what is in hand.
-    schedule, tel
-        The best schedule, checked, and its objective recomputed in integers (steps); None without one.
+    schedule, objective
+        The best schedule, checked, and what was minimised, recomputed in integers: TEL in steps, or minus the reward in
+        units of 1 / denominator of the weights; None without one. `tel` and `reward` give it in its own terms.
     bound
-        Lower bound on the optimum in steps, kept whatever the termination; None when there is none.
+        Lower bound on the least objective, kept whatever the termination; None when there is none.
     gap
-        (tel − bound) / bound, or None.
+        (objective − bound) / |bound|, or None.
     method
         The method that ran (for `auto`, the one that finished the work).
     proved_by
@@ -70,12 +74,14 @@ class Result:
         Wall time of the whole call; of building models; of the solver itself.
     config
         The configuration used.
+    minimised
+        The objective of the problem.
     """
 
     termination: Termination
     status: SolutionStatus
     schedule: Schedule | None
-    tel: int | None
+    objective: int | None
     bound: int | None
     gap: float | None
     method: str
@@ -86,3 +92,24 @@ class Result:
     build_seconds: float
     solve_seconds: float
     config: SolveConfig
+    minimised: Objective = TEL
+
+    @property
+    def tel(self) -> int | None:
+        """TEL of the schedule in steps; None without one, or when the objective is another one."""
+        return self.objective if self.minimised.name == "tel" else None
+
+    @property
+    def reward(self) -> Fraction | None:
+        """Reward of the schedule; None without one, or when the objective is another one."""
+        return self._as_reward(self.objective)
+
+    @property
+    def reward_bound(self) -> Fraction | None:
+        """No schedule earns more; None without a bound, or when the objective is another one."""
+        return self._as_reward(self.bound)
+
+    def _as_reward(self, cost: int | None) -> Fraction | None:
+        if cost is None or not isinstance(self.minimised, Reward):
+            return None
+        return Fraction(-cost, self.minimised.denominator)

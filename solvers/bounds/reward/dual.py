@@ -47,19 +47,20 @@ class RewardDual:
         self.workers = tuple(kind[0] for kind in fleet.kinds)
         self.number = np.array([len(kind) for kind in fleet.kinds], float)
         self.memory = np.array([fleet.memory[g] for g in self.workers])
-        self.caps = [fleet.batch[g] for g in self.workers]
         self.fits = (self.prompt + self.output)[:, None] <= self.memory[None, :]
         self.steps = self.reward.horizon
         self.blocks = -(-self.steps // block)
-        #: (kind, "memory" or "batch") of each run of `blocks` prices.
-        self.rows = [
-            (g, name) for g, cap in enumerate(self.caps) for name in ("memory", "batch") if name == "memory" or cap
-        ]
+        #: (kind, "memory" or "batch", capacity of one worker) of each run of `blocks` prices.
+        self.rows: list[tuple[int, str, int]] = []
+        for g, first in enumerate(self.workers):
+            cap = fleet.batch[first]
+            self.rows.append((g, "memory", fleet.memory[first]))
+            self.rows += [(g, "batch", cap)] if cap is not None else []
         kinds, length = len(self.workers), self.steps + int(self.output.max(initial=0)) + 2
         self._sums = {name: np.zeros((kinds, length)) for name in ("memory", "slope", "batch")}
         self._grad = [np.zeros((CHUNKS, kinds, length)) for _ in range(2)]
         self.best_kind, self.best_start = (np.zeros(len(self.count), np.int64) for _ in range(2))
-        self._rent = np.concatenate([self.number[g] * self.gather(np.ones(self.steps)) for g, _ in self.rows])
+        self._rent = np.concatenate([self.number[g] * self.gather(np.ones(self.steps)) for g, _, _ in self.rows])
         self.evaluations = 0
 
     @property
@@ -74,8 +75,7 @@ class RewardDual:
     def per_step(self, prices: FloatArray) -> RewardPrices:
         """Prices per block and capacity -> prices per step and token or slot."""
         found = {name: np.zeros((len(self.workers), self.steps + 1)) for name in ("memory", "batch")}
-        for (g, name), part in zip(self.rows, np.split(prices, len(self.rows)), strict=True):
-            capacity = self.memory[g] if name == "memory" else self.caps[g]
+        for (g, name, capacity), part in zip(self.rows, np.split(prices, len(self.rows)), strict=True):
             found[name][g, 1:] = np.repeat(part, self.block)[: self.steps] / capacity
         return RewardPrices(self.workers, found["memory"], found["batch"])
 
@@ -102,9 +102,6 @@ class RewardDual:
     def _gradient(self) -> FloatArray:
         active = np.cumsum(self._grad[1].sum(axis=0), axis=1)[:, : self.steps]
         held = np.cumsum(self._grad[0].sum(axis=0), axis=1)[:, : self.steps] + active * np.arange(1, self.steps + 1)
-        parts = []
-        for g, name in self.rows:
-            cap = self.caps[g]
-            part = held[g] / self.memory[g] if name == "memory" or cap is None else active[g] / cap
-            parts.append(self.gather(part))
+        used = {"memory": held, "batch": active}
+        parts = [self.gather(used[name][g] / capacity) for g, name, capacity in self.rows]
         return np.concatenate(parts) - self._rent
