@@ -40,7 +40,8 @@ class Parameter:
 
     def describe(self) -> str:
         """`name=default: summary`."""
-        return f"{self.name}={self.default}: {self.summary}" + (f" ({'|'.join(self.choices)})" if self.choices else "")
+        default = f"{self.default:g}" if isinstance(self.default, float) else self.default
+        return f"{self.name}={default}: {self.summary}" + (f" ({'|'.join(self.choices)})" if self.choices else "")
 
     def parse(self, text: str, policy: str) -> Value:
         """Return the value of `text`, or raise `OptionError` with what is accepted."""

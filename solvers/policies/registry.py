@@ -17,7 +17,6 @@ from kvbound.solvers.policies.view import OrderRule, Policy
 _A = "Wang, Ye, Zhou, arXiv 2508.06133"
 _JAILLET = "Jaillet et al., arXiv 2502.07115"
 
-
 _ALL = (
     Policy("fcfs", orders.fcfs, "order of arrival", "none (unbounded)", "engines' default", "O(n log n)"),
     Policy("mc-sf", orders.mc_sf, "output o ascending", "none (unbounded)", _JAILLET, "O(n log n)"),
@@ -27,13 +26,13 @@ _ALL = (
         orders.svf,
         "volume s·o + o(o+1)/2 ascending",
         "1 + 2/(1−α), peaks ≤ αM",
-        "arXiv 2606.22327",
+        "Kong, Qi, Ye, Zhou, arXiv 2606.22327",
         "O(n log n)",
     ),
     Policy(
         "volume-classes",
         orders.volume_classes,
-        "volumes in classes of powers of 2, inside by s + o",
+        "volume in powers of 2, then s + o",
         "1 + 4/(1−α), peaks ≤ αM",
         "ours",
         "O(n log n)",
@@ -45,7 +44,7 @@ _ALL = (
         "batches of small Σo/|X|², local swap",
         "none stated",
         _A,
-        "O(n) and the swaps per batch",
+        "O(n) per batch + swaps",
     ),
     Policy("sorted-f:quantile", quantile_order, "batches by a sampled quantile", "none stated", _A, "≈ linear in n"),
     Policy(
