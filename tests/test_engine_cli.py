@@ -50,6 +50,7 @@ def test_schedule_writes_the_serving_attempts(tmp_path: Path) -> None:
     arguments = (SOURCE, "--memory", "2000", "--drop-too-large")
     made = answer("schedule", *arguments, "--policy", "a-min", "--noise", "bins=256", "-o", file)
     assert made["evictions"] > 0
+    assert len(made["attempts"]["request"]) == 60 - made["instance"]["dropped"] + made["evictions"]
     judged = answer("check", *arguments, file)
     assert (judged["ok"], judged["tel"]) == (True, made["tel"])
 
@@ -59,6 +60,14 @@ def test_tables_show_the_counters_only_when_there_are_some() -> None:
     assert "evictions" not in inline(*head).stdout
     shown = inline(*head, "--noise", "0.8").stdout
     assert all(word in shown for word in ("evictions", "lost tokens", "recomputed"))
+
+
+def test_a_picture_says_what_it_leaves_out(tmp_path: Path) -> None:
+    arguments = ("tiny:n=8,seed=0", "--noise", "0.8", "--plot", tmp_path / "drawn.png")
+    found = answer("gap", *arguments, "--policies", "a-min", "--bound", "none")
+    assert found["policies"][0]["evictions"] > 0
+    assert any("evicted held memory" in note for note in found["notes"])
+    assert "evicted held memory" in inline("schedule", *arguments, "--policy", "a-min").stdout
 
 
 @pytest.mark.parametrize("noise", ["0.2", "noise=0.2", "point=0.2", "bins=4", "lognormal=0.5", "0"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,7 +82,7 @@ def gap(
         )
         if plot is not None:
             plot_comparison(result, plot)
-    remarks = (*loaded.notes, *result.notes)
+    remarks = (*loaded.notes, *result.notes, *not_drawn(result.rows, plot))
     if options.json:
         print_json(document(loaded, result, remarks))
     else:
@@ -154,6 +155,12 @@ def losses(row: Row) -> dict[str, int]:
     if row.execution is None:
         return {}
     return {key: getattr(row.execution, key) for key in ("evictions", "lost_tokens", "recomputed_tokens")}
+
+
+def not_drawn(rows: Sequence[Row], plot: Path | None) -> list[str]:
+    """What a picture leaves out: the attempts that were evicted."""
+    lost = plot is not None and any(row.execution is not None and row.execution.evictions for row in rows)
+    return ["the plot shows the attempts that served; those that were evicted held memory, too"] if lost else []
 
 
 def table(result: Comparison, heading: str) -> Table:

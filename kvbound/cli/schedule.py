@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kvbound.cli.options import Output, PolicyFile, SourceOptions, takes_source
+
+if TYPE_CHECKING:
+    from kvbound.comparison import Row
 
 
 @takes_source
@@ -21,7 +24,7 @@ def schedule(
     ] = None,
 ) -> None:
     """Run one policy; write its checked schedule as JSON."""
-    from kvbound.cli.gap import losses
+    from kvbound.cli.gap import losses, not_drawn
     from kvbound.cli.output import (
         decimal,
         instance_json,
@@ -65,8 +68,9 @@ def schedule(
                 **figures,
                 **losses(row),
                 "schedule": starts,
+                **attempts(row),
                 "file": None if output is None else str(output),
-                "notes": list(loaded.notes),
+                "notes": [*loaded.notes, *not_drawn([row], plot)],
             }
         )
         return
@@ -77,4 +81,11 @@ def schedule(
     table.add_row(row.name, *figures_shown)
     print_table(table)
     written = [f"{what} written to {path}" for what, path in (("schedule", output), ("plot", plot)) if path is not None]
-    print_lines([*notes(loaded.notes), *written])
+    print_lines([*notes((*loaded.notes, *not_drawn([row], plot))), *written])
+
+
+def attempts(row: Row) -> dict[str, dict[str, list[int]]]:
+    """All attempts in the order in which they began, evicted ones included; nothing when lengths were known."""
+    if row.execution is None:
+        return {}
+    return {"attempts": {key: getattr(row.execution, key).tolist() for key in ("request", "worker", "start", "end")}}
