@@ -176,10 +176,10 @@ def _answer(
 
 
 def _reward(reduced: Reduced, config: SolveConfig, deadline: Deadline, progress: ProgressCallback | None) -> Decided:
-    """The time-indexed program of the REWARD instance by HiGHS; its objective is minus the reward."""
-    result = solve(reduced.target.problem, method="highs", config=config, progress=progress)
-    reward = None if result.tel is None else -result.tel
-    bound = None if result.bound is None else -result.bound
+    """The exact solver of REWARD; these edges have integer weights, so rewards and bounds are integers."""
+    result = solve(reduced.target.problem, config=config, progress=progress)
+    reward = None if result.reward is None else int(result.reward)
+    bound = None if result.reward_bound is None else int(result.reward_bound)
     word: Word = "unknown"
     certificate = None
     if result.schedule is not None and reward is not None and reward >= reduced.threshold:
@@ -193,7 +193,7 @@ def _reward(reduced: Reduced, config: SolveConfig, deadline: Deadline, progress:
         result.schedule,
         reward,
         bound,
-        "" if word == "unknown" else "exact solver of the schedule (highs)",
+        "" if word == "unknown" else f"exact solver of the schedule ({result.method})",
         result.termination is Termination.INTERRUPTED,
         deadline.elapsed,
     )
