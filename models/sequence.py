@@ -24,6 +24,8 @@ from kvbound.models.requests import IntArray, Requests
 IMPOSSIBLE = np.int32(1 << 29)
 #: Values stay below this, so that sums of two of them fit int32.
 _LARGEST = 1 << 28
+#: Table entries per position below which one thread is faster than waking the pool.
+_SERIAL_BELOW = 20_000
 
 
 class Relaxation(NamedTuple):
@@ -251,7 +253,6 @@ def _fill_set(  # type: ignore[no-untyped-def]
         here[begin + t + 1] = min(here[begin + t], np.int32(best - price[t]))
 
 
-@njit(cache=True, parallel=True)
 def _position(level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here):  # type: ignore[no-untyped-def]
     """Fill the values of position m from those of position m + 1."""
     shapes = len(hold)
@@ -286,6 +287,10 @@ def _position(level, memory, peak, output, fresh, hold, left, rank, offset, m, n
                 gone,
                 kept,
             )
+
+
+_position_serial = njit(cache=True)(_position)
+_position_parallel = njit(cache=True, parallel=True)(_position)
 
 
 @njit(cache=True)
@@ -332,9 +337,10 @@ def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = F
         raise SizeError(f"values up to {top} do not fit the tables of the sequence relaxation; use a smaller scale")
     tables = np.empty((n + 2 if visits else 2, int(space.offset[-1])), np.int32)
     cost = price.astype(np.int32)
+    fill = _position_serial if space.offset[-1] < _SERIAL_BELOW else _position_parallel
     for m in range(n, 0, -1):
         after, here = (tables[m + 1], tables[m]) if visits else (tables[(m + 1) % 2], tables[m % 2])
-        _position(
+        fill(
             space.level,
             space.memory,
             space.peak,

@@ -16,6 +16,8 @@ from kvbound.models.weights import LevelsWeight, LinearWeight, MemoryWeight
 from kvbound.solvers.bounds import METHODS, bound, reduced_costs
 from kvbound.solvers.bounds.dual import Dual
 from kvbound.solvers.bounds.fluid import fluid_prices
+from kvbound.solvers.bounds.lagrangian import PriceSearch, finish
+from kvbound.solvers.bounds.linear_program import lp_prices
 from kvbound.solvers.bounds.rounding import certify_prices
 from kvbound.solvers.bounds.rows import PricedRows
 from kvbound.solvers.deadline import Deadline
@@ -51,10 +53,6 @@ def test_no_method_exceeds_the_optimum(seed: int) -> None:
     problem = small(np.random.default_rng(seed))
     best = optimum(problem)
     for method in LADDER:
-        if method == "lp" and not problem.fleet.identical:
-            with pytest.raises(SizeError, match="identical"):
-                bound(problem, method, deadline=Deadline(5.0))
-            continue
         result = bound(problem, method, deadline=Deadline(5.0), upper=best)
         assert result.verified
         assert result.certificate is not None
@@ -179,3 +177,26 @@ def test_single_request_and_passed_deadline() -> None:
     for method in LADDER:
         assert bound(one, method, deadline=Deadline(5.0)).value == 5
     assert bound(tiny(10, 0), "best", deadline=Deadline(0.0)).verified
+
+
+def test_the_lp_in_differences_is_the_time_indexed_lp() -> None:
+    """Its optimum with memory, batch and stagger rows is what the dual methods climb to, on any fleet."""
+    rng = np.random.default_rng(8)
+    for trial in range(8):
+        problem = tiny(6, trial) if trial < 3 else small(rng, 5)
+        weights = (LevelsWeight(1, 2), LevelsWeight(3, 4), LinearWeight(1, 4, 3)) if trial % 2 else ()
+        terms, value, _ = lp_prices(problem, Deadline(), weights)
+        assert certify_prices(problem, "lp", terms).value == max(
+            int(np.ceil(value - 1e-3)), int(problem.requests.output.sum())
+        )
+        search = PriceSearch(problem, Deadline())
+        search.extend(weights)
+        finish(search, 5e-6)
+        assert search.best.value == pytest.approx(value, rel=1e-3)
+        assert search.best.value <= value * (1 + 1e-6)
+
+
+def test_the_lp_declines_what_is_too_large() -> None:
+    problem = Problem(Requests(np.full(3000, 10), 1 + np.arange(3000)), Fleet.uniform(4000))
+    with pytest.raises(SizeError, match="use --method lagrangian"):
+        bound(problem, "lp", deadline=Deadline(5.0))

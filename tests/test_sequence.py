@@ -133,8 +133,10 @@ def test_certificate_round_trip_and_refusals() -> None:
         proven(problem, replace(certificate, multipliers=np.array([1 << 29, 0])))
     with pytest.raises(CertificateError, match="smaller scale"):
         proven(problem, replace(certificate, denominator=1 << 27))
-    with pytest.raises(CertificateError, match="carries no multipliers"):
+    with pytest.raises(CertificateError, match="has no level"):
         replace(certificate, rule="volume")
+    with pytest.raises(CertificateError, match="carries no multipliers"):
+        replace(certificate, rule="volume", level=None)
     two = Problem(problem.requests, Fleet.uniform(9, 2))
     with pytest.raises(CertificateError, match="one worker"):
         proven(two, certificate)

@@ -69,7 +69,10 @@ def bound(
     report = _reporter(progress, method, deadline, upper)
     best: _Answer | None = None
     for name, share in _steps(problem, method):
-        answer = _run(problem, name, deadline.share(share), report, upper)
+        if name == "stagger" and best is not None and best[0].rule == "sequence":
+            continue  # the relaxation is ahead of all prices, and has had the time
+        floor = -math.inf if best is None or best[0].value is None else best[0].value
+        answer = _run(problem, name, deadline.share(share), report, upper, floor)
         if best is None or (answer[0].value or 0) > (best[0].value or 0):
             best = answer
         if upper is not None and best[0].value == upper:
@@ -88,11 +91,16 @@ def _steps(problem: Problem, method: str) -> Sequence[tuple[str, float]]:
         return ((method, 1.0),)
     if problem.requests.arrival.any() or declines(problem) is not None:
         return ("volume", 1.0), ("stagger", 1.0)
-    # Where two shapes can be remembered the sequence relaxation is far ahead of any prices.
-    return ("volume", 1.0), ("stagger", 0.1 if declines(problem, 3) is None else 0.5), ("sequence", 1.0)
+    if declines(problem, 3) is not None:
+        return ("volume", 1.0), ("stagger", 0.5), ("sequence", 1.0)
+    # Where two shapes can be remembered the sequence relaxation is often far ahead of any prices; where the few
+    # remembered ones fill little of the memory it gives up soon, and the time is for prices.
+    return ("volume", 1.0), ("lagrangian", 0.05), ("sequence", 1.0), ("stagger", 1.0)
 
 
-def _run(problem: Problem, method: str, deadline: Deadline, report: Report | None, upper: int | None) -> _Answer:
+def _run(
+    problem: Problem, method: str, deadline: Deadline, report: Report | None, upper: int | None, floor: float
+) -> _Answer:
     if method == "volume":
         return volume_certificate(problem), None, 0
     if method == "lp":
@@ -104,7 +112,7 @@ def _run(problem: Problem, method: str, deadline: Deadline, report: Report | Non
         reason = declines(problem)
         if reason is not None:
             raise OptionError(f"{problem.name}: {reason}; use stagger or best")
-        return sequence_prices(problem, deadline, report, upper)
+        return sequence_prices(problem, deadline, report, upper, floor)
     # The last tenth is for rounding and exact verification.
     inner = deadline.share(0.9)
     # Rounding up closes the rest: beyond upper − 1 the schedule is proved optimal.

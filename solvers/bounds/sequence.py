@@ -9,8 +9,8 @@ import numpy as np
 from kvbound.checkers.certificate import Certificate, certified
 from kvbound.models.problem import Problem
 from kvbound.models.sequence import Relaxation, evaluate
+from kvbound.solvers.bounds.bundle import Peak, climb
 from kvbound.solvers.bounds.lagrangian import memory_prices
-from kvbound.solvers.bounds.polyak import Peak, climb
 from kvbound.solvers.bounds.reduced import reduced_costs
 from kvbound.solvers.bounds.rounding import certify_prices
 from kvbound.solvers.bounds.rows import FloatArray
@@ -22,6 +22,11 @@ SCALE = 16
 _MOST_ENTRIES = 3_000_000
 #: Memory that the tables of all positions may take, in bytes.
 _MOST_BYTES = 1_500_000_000
+#: Share of the time for level 2 when level 3 follows, and the promised gain at which it ends: an evaluation there
+#: costs a few per cent of one at level 3, and its best multipliers are a good start.
+_LEVEL_2_SHARE, _LEVEL_2_TOLERANCE = 0.12, 5e-3
+#: After that many evaluations a bound that lies this far below the floor is given up.
+_PATIENCE, _HOPELESS = 5, 0.95
 
 
 def declines(problem: Problem, level: int = 2) -> str | None:
@@ -40,18 +45,30 @@ def declines(problem: Problem, level: int = 2) -> str | None:
 
 
 def sequence_prices(
-    problem: Problem, deadline: Deadline, report: Callable[[float], None] | None, upper: int | None
+    problem: Problem,
+    deadline: Deadline,
+    report: Callable[[float], None] | None,
+    upper: int | None,
+    floor: float = -np.inf,
 ) -> tuple[Certificate, float, int]:
     """Return the best sequence certificate, its value before rounding and the number of evaluations.
 
-    The caller has asked `declines` first. `upper` (TEL of a schedule) sets the length of the steps.
+    The caller has asked `declines` first. `upper` (TEL of a schedule) sets the length of the steps; the search gives
+    up when it does not come near `floor`, a bound that is known already.
     """
-    level = 3 if declines(problem, 3) is None else 2
-    space = Relaxation.of(problem.requests, problem.fleet.largest, level)
-    arrivals = sum(problem.requests.arrival.tolist())
+    memory, arrivals = problem.fleet.largest, sum(problem.requests.arrival.tolist())
     target = None if upper is None else float(upper + arrivals)
-    peak = _climb(space, _first_multipliers(problem, space, deadline.share(0.1)), deadline, report, arrivals, target)
-    return _certificate(problem, level, peak.point), peak.value - arrivals, peak.evaluations
+    space = Relaxation.of(problem.requests, memory, 2)
+    start = _first_multipliers(problem, space, deadline.share(0.03))
+    deep = declines(problem, 3) is None
+    search = _Search(space, deadline.share(_LEVEL_2_SHARE) if deep else deadline, report, arrivals, target, floor)
+    peak = search.climb(start, _LEVEL_2_TOLERANCE if deep else 1e-4)
+    evaluations, level = peak.evaluations, 2
+    if deep and (target is None or peak.value < target):
+        space, level = Relaxation.of(problem.requests, memory, 3), 3
+        peak = _Search(space, deadline, report, arrivals, target, floor).climb(peak.point, 1e-4)
+        evaluations += peak.evaluations
+    return _certificate(problem, level, peak.point), peak.value - arrivals, evaluations
 
 
 def _first_multipliers(problem: Problem, space: Relaxation, deadline: Deadline) -> FloatArray:
@@ -75,29 +92,39 @@ def _certificate(problem: Problem, level: int, point: FloatArray) -> Certificate
     return certified(problem, Certificate("sequence", method, fingerprint, SCALE, (), None, level, numerators))
 
 
-def _climb(
-    space: Relaxation,
-    start: FloatArray,
-    deadline: Deadline,
-    report: Callable[[float], None] | None,
-    arrivals: int,
-    target: float | None,
-) -> Peak:
-    def oracle(point: FloatArray) -> tuple[FloatArray, float, FloatArray]:
+class _Search:
+    """The ascent at one level."""
+
+    def __init__(
+        self,
+        space: Relaxation,
+        deadline: Deadline,
+        report: Callable[[float], None] | None,
+        arrivals: int,
+        target: float | None,
+        floor: float,
+    ) -> None:
+        self.space, self.deadline, self.report, self.target = space, deadline, report, target
+        self.arrivals, self.floor = arrivals, floor
+        self.slowest, self.before, self.evaluations = 0.0, deadline.elapsed, 0
+
+    def climb(self, start: FloatArray, tolerance: float) -> Peak:
+        return climb(self._evaluate, start, target=self.target, stop=self._stop, tolerance=tolerance)
+
+    def _evaluate(self, point: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         numerators = np.rint(point * SCALE).astype(np.int64)
-        scaled, visits = evaluate(space, SCALE, numerators, visits=True)
+        scaled, visits = evaluate(self.space, SCALE, numerators, visits=True)
         assert visits is not None
-        return numerators / SCALE, scaled / SCALE, (space.number - visits).astype(float)
+        self.evaluations += 1
+        return numerators / SCALE, scaled / SCALE, (self.space.number - visits).astype(float)
 
-    slowest, before = 0.0, deadline.elapsed
-
-    def stop(value: float) -> bool:
-        nonlocal slowest, before
-        if report is not None:
-            report(value - arrivals)
-        now = deadline.elapsed
-        slowest, before = max(slowest, now - before), now
+    def _stop(self, value: float) -> bool:
+        proved = value - self.arrivals
+        if self.report is not None:
+            self.report(proved)
+        now = self.deadline.elapsed
+        self.slowest, self.before = max(self.slowest, now - self.before), now
+        if self.space.level == 3 and self.evaluations >= _PATIENCE and proved < _HOPELESS * self.floor:
+            return True
         # One more evaluation and the exact verification have to fit as well.
-        return deadline.remaining is not None and deadline.remaining < 2.5 * slowest
-
-    return climb(oracle, start, target=target, stop=stop)
+        return self.deadline.remaining is not None and self.deadline.remaining < 2.5 * self.slowest
