@@ -24,19 +24,26 @@ def verify(
 
     Needs nothing but the instance, the integers in the file and the theorems of docs/math.md. Exit code 1 when refused.
     """
+    from dataclasses import replace
+
     from kvbound.checkers import verify as prove
     from kvbound.checkers.certificate_file import certificate_from_json
     from kvbound.cli.output import instance_json, notes, print_json, print_lines, title
     from kvbound.cli.progress import reporting
-    from kvbound.models.errors import CertificateError
+    from kvbound.models.errors import CertificateError, InputError
+    from kvbound.models.reward import Reward
 
     loaded = options.load()
     text = _text(certificate)
     try:
         claim = certificate_from_json(text, str(certificate))
+        problem, reward = loaded.problem, None
+        if claim.objective is not None:  # a bound on a reward carries its weights and its horizon
+            reward = Reward.from_identity(claim.objective)
+            problem = replace(problem, objective=reward)
         with reporting("verifying"):
-            value = prove(loaded.problem, claim)
-    except CertificateError as error:
+            value = prove(problem, claim)
+    except (CertificateError, InputError) as error:
         if not options.json:
             raise
         print_json({"instance": instance_json(loaded), "ok": False, "value": None, "error": str(error)})
@@ -51,14 +58,19 @@ def verify(
                 "method": claim.method,
                 "rule": claim.rule,
                 "notes": list(loaded.notes),
+                **({} if reward is None else {"objective": claim.objective, "reward": value / reward.denominator}),
             }
         )
         return
     source = f"claimed {claim.value:,} by {claim.method}" if claim.value is not None else f"made by {claim.method}"
+    proved = f"no schedule has a TEL below {value:,}"
+    if reward is not None:
+        unit = f"/{reward.denominator}" if reward.denominator > 1 else ""
+        proved = f"no schedule earns more than {value:,}{unit} within {reward.horizon:,} steps"
     print_lines(
         [
             title(loaded.problem),
-            f"verified in exact integer arithmetic: no schedule has a TEL below {value:,}  ({source})",
+            f"verified in exact integer arithmetic: {proved}  ({source})",
             *notes(loaded.notes),
         ]
     )

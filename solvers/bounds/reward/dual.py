@@ -61,6 +61,8 @@ class RewardDual:
         self._grad = [np.zeros((CHUNKS, kinds, length)) for _ in range(2)]
         self.best_kind, self.best_start = (np.zeros(len(self.count), np.int64) for _ in range(2))
         self._rent = np.concatenate([self.number[g] * self.gather(np.ones(self.steps)) for g, _, _ in self.rows])
+        work = len(self.count) * self.steps * kinds
+        self.kernel = evaluate_serial if work < _SERIAL_BELOW else evaluate_parallel
         self.evaluations = 0
 
     @property
@@ -91,9 +93,7 @@ class RewardDual:
             total = self._sums[name]
             np.cumsum(values, axis=1, out=total[:, : self.steps + 1])
             total[:, self.steps + 1 :] = total[:, self.steps : self.steps + 1]
-        work = len(self.count) * self.steps * len(self.workers)
-        kernel = evaluate_serial if work < _SERIAL_BELOW else evaluate_parallel
-        soft, hard = kernel(self.prompt, self.output, self.arrival, self.count, self.fits, self.reward.scaled,
+        soft, hard = self.kernel(self.prompt, self.output, self.arrival, self.count, self.fits, self.reward.scaled,
                             self._sums["memory"], self._sums["slope"], self._sums["batch"], float(mu), gradient,
                             self.best_kind, self.best_start, *self._grad)  # fmt: skip
         rent = float((self._rent * prices).sum())

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
+
 from kvbound.models.errors import OptionError
+from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
+from kvbound.models.requests import Requests
+from kvbound.models.reward import Reward
+from kvbound.solvers.bounds.reward.dual import RewardDual
+from kvbound.solvers.bounds.reward.kernel import evaluate_parallel
 from kvbound.solvers.bounds.reward.lagrangian import reward_prices
 from kvbound.solvers.bounds.reward.linear_program import solve_reward_lp
 from kvbound.solvers.bounds.reward.result import RewardBound, reward_of
@@ -58,3 +67,13 @@ def reward_bound(
     assert certificate.value is not None
     seconds = deadline.elapsed - began
     return RewardBound(method, certificate.value, reward.denominator, raw, prices, certificate, seconds, iterations)
+
+
+@functools.cache
+def prepare() -> None:
+    """Load the compiled kernels before a clock starts: compiling them, once, must not eat a limit."""
+    problem = Problem(Requests([1, 2], [2, 2]), Fleet((5,), (2,)), Reward(4, eel=1))
+    reward_bound(problem, deadline=Deadline(None))
+    dual = RewardDual(problem, 1)
+    dual.kernel = evaluate_parallel
+    dual.evaluate(np.zeros(dual.size), 1.0)
