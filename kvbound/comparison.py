@@ -259,9 +259,14 @@ def policy_row(problem: Problem, policy: Policy, seed: int) -> Row:
 
 
 def best_known_row(
-    problem: Problem, best: Row | None, seconds: float, seed: int, progress: ProgressCallback | None
+    problem: Problem,
+    best: Row | None,
+    seconds: float,
+    seed: int,
+    progress: ProgressCallback | None,
+    target: int | None = None,
 ) -> Row:
-    """Search for `seconds` from the best row (without one: from first come, first served)."""
+    """Search for `seconds` from the best row (without one: from first come, first served), at most down to `target`."""
     from kvbound.solvers.search import improve, prepare
 
     _tell(progress, "search (compiles once after installation)", Deadline(), ())
@@ -269,7 +274,7 @@ def best_known_row(
     if best is None or best.schedule is None:
         best = policy_row(problem, POLICIES["fcfs"], seed)
     assert best.schedule is not None
-    found = improve(problem, best.schedule, deadline=Deadline(seconds), seed=seed, progress=progress)
+    found = improve(problem, best.schedule, deadline=Deadline(seconds), seed=seed, target=target, progress=progress)
     makespan = int(found.schedule.completion(problem.requests).max())
     return Row("best known", found.tel, found.tel / problem.n, makespan, found.seconds, found.schedule)
 

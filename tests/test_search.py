@@ -105,7 +105,6 @@ def test_delays_reproduce_a_schedule_that_waits(seed: int) -> None:
     found = delays_of(sequence, start, inst)
     decode(sequence, found, 0, inst, points, len(points.now) - 1, LIMIT, rest, again, worker)
     assert again.tolist() == start.tolist()
-    assert found.sum() <= delay.sum()
 
 
 @pytest.mark.parametrize("seed", range(8))

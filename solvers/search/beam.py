@@ -7,8 +7,8 @@ A partial schedule that has started some requests is judged by
 E = now + residual / C is the *clock*: the step at which all memory-time committed so far would have been used if
 nothing idled from now on (C: capacity of the fleet per step), so idle memory shows in it at once. F is what the rest
 adds when it runs one after the other in base order as a fluid, each request taking `weight` steps. The *wedge* is
-memory below a coming peak, which only short requests can use. Unlike a full decode this judges a change where it happens, without the
-chaos that it sets off downstream; docs/search.md has the figures.
+memory below a coming peak, which only short requests can use. Unlike a full decode this judges a change where it
+happens, without the chaos that it sets off downstream; docs/search.md has the figures.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Partials(NamedTuple):
     fluid: IntArray
     residual: IntArray
     key: IntArray
-    count: IntArray
+    running: IntArray
     ends: IntArray
     peaks: IntArray
 
@@ -124,15 +124,14 @@ def _expand(a, left, now_on, order, inst, load, weight, capacity, slots_bind, mo
         for g in range(workers):
             if s + o > inst.memory[g]:
                 continue
-            k = earliest_start(
-                s, o, inst.memory[g], inst.caps[g], earliest, now_on.ends[a, g], now_on.peaks[a, g], now_on.count[a, g]
-            )
+            ends, peaks, running = now_on.ends[a, g], now_on.peaks[a, g], now_on.running[a, g]
+            k = earliest_start(s, o, inst.memory[g], inst.caps[g], earliest, ends, peaks, running)
             if chosen < 0 or k < start:
                 start, chosen = k, g
         if start != at:  # most candidates start at one of few steps
             at, used = start, 0.0
             for g in range(workers):
-                used += residual(now_on.ends[a, g], now_on.peaks[a, g], now_on.count[a, g], start, slots_bind)
+                used += residual(now_on.ends[a, g], now_on.peaks[a, g], now_on.running[a, g], start, slots_bind)
         committed = used + load[j]
         fluid = now_on.fluid[a] - weight[j] * (left - 1 - seen) - before
         out.score[m] = now_on.cost[a] + start + (left - 1) * (start + committed / capacity) + fluid
@@ -151,7 +150,7 @@ def _expand(a, left, now_on, order, inst, load, weight, capacity, slots_bind, mo
 def _actives(now_on, a, g, start, end, peak, ends, peaks):  # type: ignore[no-untyped-def]
     """Write to `ends`, `peaks` who of worker g is active after `start`, with a newcomer if `end` > 0."""
     c = 0
-    for i in range(now_on.count[a, g]):
+    for i in range(now_on.running[a, g]):
         if now_on.ends[a, g, i] > start:
             ends[c], peaks[c] = now_on.ends[a, g, i], now_on.peaks[a, g, i]
             c += 1
@@ -180,7 +179,7 @@ def _adopt(now_on, after, b, child, x, order, inst):  # type: ignore[no-untyped-
     for g in range(len(inst.memory)):
         end = child.start[x] + inst.output[j] if g == child.worker[x] else 0
         peak = inst.prompt[j] + inst.output[j]
-        after.count[b, g] = _actives(now_on, a, g, child.start[x], end, peak, after.ends[b, g], after.peaks[b, g])
+        after.running[b, g] = _actives(now_on, a, g, child.start[x], end, peak, after.ends[b, g], after.peaks[b, g])
 
 
 @njit(cache=True, nogil=True)
@@ -218,7 +217,7 @@ def beam(  # type: ignore[no-untyped-def]
     for q in range(n):
         now_on.fluid[0] += weight[order[q]] * (n - q - 1)
     for g in range(workers):
-        now_on.count[0, g] = count[g]
+        now_on.running[0, g] = count[g]
         now_on.ends[0, g, : count[g]] = ends[g, : count[g]]
         now_on.peaks[0, g, : count[g]] = peaks[g, : count[g]]
         now_on.residual[0] += residual(ends[g], peaks[g], count[g], now, slots_bind)
@@ -270,9 +269,9 @@ def beam(  # type: ignore[no-untyped-def]
         now_on, after = after, now_on
     best = int(np.argmin(now_on.cost[:alive]))
     sequence, start, worker = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    b, total = best, np.int64(0)
+    b, started = best, np.int64(0)
     for level in range(n - 1, -1, -1):
         sequence[level], start[level], worker[level] = trace[level, b, 1], trace[level, b, 2], trace[level, b, 3]
-        total += start[level]
+        started += start[level]
         b = trace[level, b, 0]
-    return total, judged, sequence, start, worker
+    return started, judged, sequence, start, worker

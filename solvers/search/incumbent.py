@@ -96,9 +96,13 @@ class Budget:
 
     def spend(self, moves: int, seconds: float) -> None:
         """Book `moves` that took `seconds`; the latest speed counts most."""
-        self.incumbent.moves += moves
+        self.count(moves)
         speed = moves / max(seconds, 1e-9)
         self._rate = speed if self._rate == 0.0 else 0.5 * (self._rate + speed)
+
+    def count(self, moves: int) -> None:
+        """Book `moves` that say nothing about the speed of the others."""
+        self.incumbent.moves += moves
 
     @property
     def room_of_moves(self) -> float:

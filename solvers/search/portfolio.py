@@ -19,7 +19,7 @@ from kvbound.solvers.search.rounds import Rounds
 
 #: Fewer requests than this at once (memory over mean peak): annealing gets most of the time, see docs/search.md.
 _FEW = 6.0
-_BEAM_FEW, _BEAM_MANY = 0.25, 0.95
+_BEAM_FEW, _BEAM_MANY = 0.25, 1.0
 #: Moves without a limit of moves or time.
 _DEFAULT_MOVES = 200_000
 
