@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference import brute_force
 
-from kvbound.checkers import require_valid, verify
+from kvbound.checkers import Certificate, require_valid, verify
 from kvbound.models import Fleet, InputError, OptionError, Problem, Requests, Schedule
 from kvbound.models.errors import CertificateError, KvboundError, ScheduleError, SizeError
 from kvbound.reductions import (
@@ -234,6 +234,20 @@ def test_threshold_certificates_prove_exactly_the_threshold() -> None:
             problem = edge.forward(instance).problem
             assert verify(problem, certificate) == edge.threshold(instance) == 3 * length * m * (m + 1) // 2
             assert sum(len(term.ticks) for term in certificate.terms) == m - 1
+
+
+def test_which_bounds_are_tight_on_yes_instances() -> None:
+    """docs/reductions.md §4: the sequence relaxation of level 3 is, without multipliers; level 2 and volume are not."""
+    for m, length in ((2, 1), (4, 1), (4, 3), (9, 2)):
+        edge, instance = EqualOutputs(length), planted_yes(m, 100, m)[0]
+        problem, top = edge.forward(instance).problem, edge.threshold(instance)
+        kinds = len(set(zip(problem.requests.peak.tolist(), problem.requests.output.tolist(), strict=True)))
+        for level, tight in ((2, False), (3, True)):
+            free = np.zeros(kinds, np.int64)
+            sequence = Certificate("sequence", "by hand", problem.fingerprint(), 1, (), None, level, free)
+            assert (verify(problem, sequence) == top) == tight
+        volume = verify(problem, Certificate("volume", "volume", problem.fingerprint(), 1, (), None))
+        assert volume <= max(top - length * m, 3 * m * length)
 
 
 def test_back_takes_any_schedule_below_the_gap_and_none_above() -> None:
