@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import multiprocessing
+import os
 import platform
 import sys
 import time
@@ -39,10 +40,10 @@ from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact import Result, SolutionStatus, SolveConfig, solve
 from kvbound.solvers.exact.outcome import Termination
 from kvbound.solvers.exact.three_partition import solve_three_partition
-from kvbound.solvers.policies import run_policy
+from kvbound.solvers.policies import POLICIES, run_policy
 from kvbound.solvers.search import improve, prepare
 
-POLICIES = ("sorted-f:exact", "sorted-f:swap", "sorted-f:quantile", "svf", "mc-sf", "fcfs")
+NAMES = ("sorted-f:exact", "sorted-f:swap", "sorted-f:quantile", "svf", "mc-sf", "fcfs")
 BOUNDS = ("volume", "lp", "lagrangian", "stagger", "positional", "sequence")
 MOVES = 100_000
 SIZES = (5, 10, 20, 30, 40, 50)
@@ -107,7 +108,8 @@ def one_iff(i: int, limit: float) -> tuple[Row, Counter[str]]:
 def tally(one: Callable[[int, float], tuple[Row, Counter[str]]], number: int, limit: float, jobs: int) -> Tally:
     """Counters by row of all instances; on Ctrl-C of those that are done."""
     rows: Tally = {}
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    # Each worker in a session of its own: Ctrl-C reaches this process alone, which then shows what is done.
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=os.setsid)
     waiting = [pool.submit(one, i, limit) for i in range(number)]
     try:
         for done, future in enumerate(as_completed(waiting), 1):
@@ -181,8 +183,8 @@ def varied(instances: int, limit: float, jobs: int) -> None:
 
 
 def searched(problem: Problem, seed: int, threshold: int) -> int:
-    """TEL of local search from svf, stopped at the known optimum or after `MOVES` moves."""
-    start = run_policy(problem, "svf").schedule
+    """TEL of local search (`improve`) from svf, stopped at the known optimum or after `MOVES` moves."""
+    start = run_policy(problem, POLICIES["svf"]).schedule
     assert start is not None
     found = improve(problem, start, deadline=Deadline(), seed=seed, moves=MOVES, target=threshold)
     return require_valid(problem, found.schedule)
@@ -195,8 +197,8 @@ def policies(seeds: int, target: int = 1000) -> None:
         print("| | " + " | ".join(f"m = {m}" for m in SIZES) + " |")
         print("|---|" + "--:|" * len(SIZES))
         cases = {m: [reduce(planted_yes(m, target, s)[0], "tel", length=length) for s in range(seeds)] for m in SIZES}
-        for name in POLICIES:
-            row(name, cases, lambda r, _, n=name: run_policy(r.target.problem, n, seed=0).tel)
+        for name in NAMES:
+            row(name, cases, lambda r, _, n=name: run_policy(r.target.problem, POLICIES[n], seed=0).tel)
         name = f"local search, {MOVES // 1000} 000 moves"
         row(name, cases, lambda r, seed: searched(r.target.problem, seed, r.threshold))
 
