@@ -200,3 +200,10 @@ def test_the_lp_declines_what_is_too_large() -> None:
     problem = Problem(Requests(np.full(3000, 10), 1 + np.arange(3000)), Fleet.uniform(4000))
     with pytest.raises(SizeError, match="use --method lagrangian"):
         bound(problem, "lp", deadline=Deadline(5.0))
+
+
+def test_levels_prove_what_an_independent_program_found() -> None:
+    """Levels with m = 1, 2 and seven delays prove 502.6 on tiny 8/0, memory alone 400.4 (other code found that)."""
+    weights = tuple(LevelsWeight(m, delay) for m in (1, 2) for delay in (0, 2, 4, 7, 10, 14, 18))
+    assert lp_prices(tiny(8, 0), Deadline())[1] == pytest.approx(400.4, abs=0.1)
+    assert lp_prices(tiny(8, 0), Deadline(), weights)[1] == pytest.approx(502.6, abs=0.1)
