@@ -135,9 +135,15 @@ class Reduced:
 
 
 @overload
-def reduce(source: str, target: str, *, through: Sequence[str] = (), **options: Any) -> Path: ...
+def reduce(source: str, target: str, *, through: Sequence[str] = (), **options: Any) -> Path:
+    """From name to name: the path."""
+
+
 @overload
-def reduce(source: Any, target: str, *, through: Sequence[str] = (), **options: Any) -> Reduced: ...
+def reduce(source: Any, target: str, *, through: Sequence[str] = (), **options: Any) -> Reduced:
+    """From an instance: the path, applied."""
+
+
 def reduce(source: Any, target: str, *, through: Sequence[str] = (), **options: Any) -> Path | Reduced:
     """Find the shortest path of reductions to `target`, and apply it when `source` is an instance.
 

@@ -73,9 +73,9 @@ def both_sides(i: int, largest: int, length: int, method: str = "highs") -> bool
 
 
 def test_optimum_at_most_the_threshold_iff_yes() -> None:
-    answers = [both_sides(i, 4, 1 + i // 3 % 4) for i in range(60)]
+    answers = [both_sides(i, 3, 1 + i // 2 % 4) for i in range(60)]
     assert 15 <= sum(answers) <= 45
-    for i in range(60, 66):
+    for i in range(60, 64):
         both_sides(i, 3, 1 + i % 4, "auto")
 
 
