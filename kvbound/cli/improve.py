@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -82,7 +82,12 @@ def improve(
             {key: getattr(row, key) for key in ("name", "tel", "mean_eel", "makespan", "seconds")} for row in rows
         ]
         starts = {"start": found.schedule.start.tolist(), "worker": found.schedule.worker.tolist()}
-        answer = {"instance": instance_json(loaded), "from": figures[0], "best": figures[1], "schedule": starts}
+        answer: dict[str, Any] = {
+            "instance": instance_json(loaded),
+            "from": figures[0],
+            "best": figures[1],
+            "schedule": starts,
+        }
         answer["bound"] = None if proved is None else bound_json(proved)
         print_json({**answer, "file": None if output is None else str(output), "notes": list(loaded.notes)})
         return
