@@ -55,6 +55,7 @@ def improve(
     seed: int,
     moves: int | None = None,
     target: int | None = None,
+    threads: int = 1,
     progress: ProgressCallback | None = None,
 ) -> Improvement:
     """Search for a better schedule than `schedule`.
@@ -69,6 +70,8 @@ def improve(
         Most moves to try, or None for as many as the deadline allows. The last beam search may exceed it.
     target
         A lower bound on the optimum; meeting it ends the search.
+    threads
+        1 or 2; with `moves` alone the answer is the same for both.
 
     Raises
     ------
@@ -81,7 +84,7 @@ def improve(
     best = Incumbent(problem, schedule, deadline, target, progress)
     try:
         budget = Budget(best, deadline, moves)
-        rounds, annealing = Rounds(problem, rng), Annealing(problem, rng)
+        rounds, annealing = Rounds(problem, rng, threads), Annealing(problem, rng)
         if problem.n > 1:
             rounds.sweep(best, budget.share(beam_share(problem)))
             annealing.run(best, budget)

@@ -1,4 +1,4 @@
-"""Large-neighbourhood search: CP-SAT re-optimises the starts of a window exactly, the rest of the worker's schedule follows.
+"""Large-neighbourhood search: CP-SAT re-optimises the starts of a window, the rest of the schedule follows.
 
 Within a window of consecutive starts on one worker everything is free. What started before stays where it is; what
 starts after moves as one block by δ ≤ 0 steps, which keeps its inner capacity and gains δ for each of its requests.
@@ -21,7 +21,7 @@ STAGE = "windows"
 #: Unit intervals of the staircase, and requests of the end-event model, that a window may have.
 _MOST_UNITS, _MOST_REQUESTS = 1500, 26
 #: Deterministic seconds of CP-SAT per window, and moves that one of them counts.
-_EFFORT, _MOVES_PER_EFFORT = 1.0, 20_000
+_EFFORT, _MOVES_PER_EFFORT = 0.2, 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class Windows:
     __slots__ = ("_problem", "_rng", "size")
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        self._problem, self._rng, self.size = problem, rng, 8
+        self._problem, self._rng, self.size = problem, rng, 5
 
     def run(self, best: Incumbent, budget: Budget) -> None:
         """Re-optimise windows until the budget is spent; windows that CP-SAT closes grow, others shrink."""
