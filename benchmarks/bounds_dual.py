@@ -105,7 +105,7 @@ def against_highs(sources: list[str], limit: float) -> None:
     for source in sources:
         problem = load(source).problem
         chosen = stagger_prices(problem, Deadline(30.0))
-        plain = (MemoryWeight(), BatchWeight())
+        plain = MemoryWeight | BatchWeight
         weights = tuple(r.weight for r in chosen.rows if not isinstance(r.weight, plain))
         for rows in ((), weights) if weights else ((),):
             began = clock()

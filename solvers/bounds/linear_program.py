@@ -2,8 +2,8 @@
 
 The rows of a weight have one coefficient per active step and start; written by differences they have a few: with V_i
 the value of row i and S_i its slope, a start adds its jump to V where a segment begins or ends, and its slope to S.
-The rows are then bounds of V, and their prices are reduced costs. HiGHS solves this form several times faster
-(docs/bounds.md §3), and it fits where the staircases do not.
+The rows are then bounds of V, and their prices are reduced costs. HiGHS solves this form several times faster,
+and it fits where the staircases do not.
 """
 
 from __future__ import annotations
