@@ -97,7 +97,7 @@ def at_scale(limit: float) -> None:
 
 def reach(limit: float, sources: Sequence[str] = REACH) -> None:
     """Table 3: verified bounds against policies and against a searched schedule."""
-    print("\n| instance | best policy | TEL | best known | volume | lagrangian | positional | stagger | sequence | gap |")
+    print("\n| instance | policy | TEL | best known | volume | lagrangian | positional | stagger | sequence | gap |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for source in sources:
         problem = load(source).problem
