@@ -72,7 +72,7 @@ def reward_bound(
 @functools.cache
 def prepare() -> None:
     """Load the compiled kernels before a clock starts: compiling them, once, must not eat a limit."""
-    problem = Problem(Requests([1, 2], [2, 2]), Fleet((5,), (2,)), Reward(4, eel=1))
+    problem = Problem(Requests(np.array([1, 2]), np.array([2, 2])), Fleet((5,), (2,)), Reward(4, eel=1))
     reward_bound(problem, deadline=Deadline(None))
     dual = RewardDual(problem, 1)
     dual.kernel = evaluate_parallel
