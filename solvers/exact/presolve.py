@@ -19,6 +19,8 @@ from kvbound.solvers.search import improve
 
 #: Most annealing moves per squared number of requests: small problems need the proof, not the polish.
 MOVES = 500
+#: Policies whose best schedule starts the search: the cheap ones, each the best on some kind of instance.
+STARTERS = ("fcfs", "mc-sf", "total-size", "svf", "sorted-f:exact", "sorted-f:swap", "sorted-f:quantile", "wspt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ def screen(problem: Problem, known: Known) -> tuple[Known, Screen]:
 def heuristics(
     problem: Problem, known: Known, deadline: Deadline, seed: int, progress: ProgressCallback | None
 ) -> Known:
-    """Best schedule of all policies, then annealing over orders until `deadline` or until it meets the bound."""
-    for policy in POLICIES.values():
+    """Best schedule of `STARTERS`, then search over orders until `deadline` or until it meets the bound."""
+    for policy in (POLICIES[name] for name in STARTERS):
         if deadline.passed and known.incumbent is not None:
             break
         run = run_policy(problem, policy, seed=seed)
