@@ -48,7 +48,7 @@ STAGES = ["jaillet:seed=0", "jaillet:seed=1", "mix:n=200,long=0.2,seed=0", "mix:
 def problems(sources: list[str]) -> list[tuple[str, Problem]]:
     """Generated instances, and slices of the traces that are there."""
     found = [(source, load(source).problem) for source in sources if source not in TRACES]
-    folder = Path(os.environ.get("KVBOUND_TRACES", "../shared/traces"))
+    folder = Path(os.environ.get("KVBOUND_TRACES", "traces"))
     for name, (file, number) in TRACES.items():
         if name not in sources:
             continue
