@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -265,8 +266,12 @@ def best_known_row(
     seed: int,
     progress: ProgressCallback | None,
     target: int | None = None,
+    windows: float = 0.0,
 ) -> Row:
-    """Search for `seconds` from the best row (without one: from first come, first served), at most down to `target`."""
+    """Search for `seconds` from the best row (without one: from first come, first served), at most down to `target`.
+
+    `windows` is the share of CP-SAT on windows (`kvbound.solvers.search.improve`); with two cores both search.
+    """
     from kvbound.solvers.search import improve, prepare
 
     _tell(progress, "search (compiles once after installation)", Deadline(), ())
@@ -274,7 +279,16 @@ def best_known_row(
     if best is None or best.schedule is None:
         best = policy_row(problem, POLICIES["fcfs"], seed)
     assert best.schedule is not None
-    found = improve(problem, best.schedule, deadline=Deadline(seconds), seed=seed, target=target, progress=progress)
+    found = improve(
+        problem,
+        best.schedule,
+        deadline=Deadline(seconds),
+        seed=seed,
+        target=target,
+        threads=min(2, os.cpu_count() or 1),
+        windows=windows,
+        progress=progress,
+    )
     makespan = int(found.schedule.completion(problem.requests).max())
     return Row("best known", found.tel, found.tel / problem.n, makespan, found.seconds, found.schedule)
 

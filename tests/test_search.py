@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kvbound.checkers import check
 from kvbound.instances import load
 from kvbound.models import Fleet, Problem, Requests, Schedule
+from kvbound.models.errors import OptionError
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.policies import POLICIES, run_policy
 from kvbound.solvers.search import improve
@@ -149,3 +150,14 @@ def test_beam_search_packs_a_long_backlog_better_than_any_policy() -> None:
     assert found.tel < 0.975 * best.tel
     assert found.steps[0].tel == best.tel
     assert [s.tel for s in found.steps] == sorted({s.tel for s in found.steps}, reverse=True)
+
+
+def test_windows_of_cp_sat_find_what_the_policy_missed() -> None:
+    problem = load("tiny:n=12,seed=0").problem
+    first = run_policy(problem, POLICIES["fcfs"])
+    assert first.schedule is not None
+    found = improve(problem, first.schedule, deadline=Deadline(30), seed=0, moves=60_000, windows=1.0)
+    assert found.tel < found.steps[0].tel
+    assert {step.stage for step in found.steps[1:]} == {"windows"}
+    with pytest.raises(OptionError, match="share"):
+        improve(problem, first.schedule, deadline=Deadline(1), seed=0, windows=1.5)

@@ -21,6 +21,9 @@ def improve(
     bound: Annotated[
         str, typer.Option("--bound", metavar="METHOD", help="Bound that the search is measured against, or none.")
     ] = "lagrangian",
+    windows: Annotated[
+        float, typer.Option("--windows", metavar="SHARE", min=0.0, max=1.0, help="Share of the search for CP-SAT.")
+    ] = 0.0,
     output: Output = None,
 ) -> None:
     """Search for a better schedule, from a policy's or your own; Ctrl-C keeps the best one found.
@@ -72,7 +75,7 @@ def improve(
         except KeyboardInterrupt:
             left = 0.0
         target = proved.value if proved is not None and proved.verified else None
-        found = best_known_row(problem, first, left, options.seed, progress, target)
+        found = best_known_row(problem, first, left, options.seed, progress, target, windows)
         assert found.schedule is not None
         if output is not None:
             write_schedule(output, problem, found.schedule, policy=f"improved {first.name}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kvbound.models.errors import OptionError
 from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
 from kvbound.models.requests import Requests
@@ -16,6 +17,7 @@ from kvbound.solvers.progress import ProgressCallback
 from kvbound.solvers.search.anneal import Annealing
 from kvbound.solvers.search.incumbent import Budget, Incumbent, Step
 from kvbound.solvers.search.rounds import Rounds
+from kvbound.solvers.search.windows import Windows
 
 #: Fewer requests than this at once (memory over mean peak): annealing gets most of the time, see docs/search.md.
 _FEW = 6.0
@@ -56,6 +58,7 @@ def improve(
     moves: int | None = None,
     target: int | None = None,
     threads: int = 1,
+    windows: float = 0.0,
     progress: ProgressCallback | None = None,
 ) -> Improvement:
     """Search for a better schedule than `schedule`.
@@ -72,12 +75,19 @@ def improve(
         A lower bound on the optimum; meeting it ends the search.
     threads
         1 or 2; with `moves` alone the answer is the same for both.
+    windows
+        Share of the budget, from 0 to 1, for CP-SAT on windows of the schedule, before the other stages. It did not
+        pay on what we measured (docs/search.md §4), so it is 0 unless asked for.
 
     Raises
     ------
-    InvalidScheduleError
+    ScheduleError
         `schedule` breaks a rule.
+    OptionError
+        `windows` lies outside 0..1.
     """
+    if not 0.0 <= windows <= 1.0:
+        raise OptionError(f"windows is {windows}; it is a share of the budget, from 0 to 1")
     rng = np.random.default_rng(seed)
     if moves is None and deadline.seconds is None:
         moves = _DEFAULT_MOVES
@@ -86,6 +96,8 @@ def improve(
         budget = Budget(best, deadline, moves)
         rounds, annealing = Rounds(problem, rng, threads), Annealing(problem, rng)
         if problem.n > 1:
+            if windows > 0.0:
+                Windows(problem, rng).run(best, budget.share(windows))
             rounds.sweep(best, budget.share(beam_share(problem)))
             annealing.run(best, budget)
     except KeyboardInterrupt:
