@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from kvbound.pareto import Front
 from kvbound.plot import figure_of_size, require_format, save_figure
 from kvbound.routing import Routing
+from kvbound.solvers.routers.explain import RESOURCES, PriceHistory
 
 _MARKS = (("P50", "p50_eel", "|"), ("P95", "p95_eel", "d"), ("P99", "p99_eel", ">"))
 _BAR, _RULE, _MARK = "#9fb8c8", "#c1121f", "#2a6f97"
@@ -40,4 +44,72 @@ def plot_routing(result: Routing, path: str | Path) -> None:
     for axes in (latency, gaps):
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(left=0)
+    save_figure(figure, path, kind)
+
+
+_AXES = {
+    "mean_eel": "mean EEL (steps)",
+    "p95_eel": "P95 of EEL (steps)",
+    "p99_eel": "P99 of EEL (steps)",
+    "mean_ttft": "mean TTFT (steps)",
+    "p99_ttft": "P99 of TTFT (steps)",
+    "slo_violations": "share of requests that miss their SLO",
+    "throughput": "tokens per step",
+}
+
+
+def plot_front(front: Front, path: str | Path) -> None:
+    """Draw the points of the sweep, the front through those that no other beats, and the baselines."""
+    kind = require_format(path)
+    figure = figure_of_size(8.5, 5.5)
+    axes = figure.subplots()
+    x, y = front.axes
+    for point in front.points:
+        color = _MARK if point.on_front else _BAR
+        axes.plot(point.figures[x], point.figures[y], "o", color=color, markersize=6, zorder=3)
+        axes.annotate(f"{point.share:.2g}", (point.figures[x], point.figures[y]), (4, 4),
+                      textcoords="offset points", fontsize=7)  # fmt: skip
+    best = sorted((p for p in front.points if p.on_front), key=lambda p: p.figures[x])
+    axes.plot([p.figures[x] for p in best], [p.figures[y] for p in best], color=_MARK, linewidth=1.2,
+              label=f"bid-price: share of {front.ends[1]} against {front.ends[0]}")  # fmt: skip
+    for name, figures in front.baselines.items():
+        axes.plot(figures[x], figures[y], "x", color=_RULE, markersize=6)
+        axes.annotate(name, (figures[x], figures[y]), (5, -8), textcoords="offset points", fontsize=7)
+    axes.set_xlabel(_AXES[x])
+    axes.set_ylabel(_AXES[y])
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, frameon=False)
+    save_figure(figure, path, kind)
+
+
+def plot_prices(history: PriceHistory, path: str | Path, *, kinds: int, name: str = "") -> None:
+    """Draw the prices of memory and batch over time (across) and steps ahead (up), and the nearer half as lines."""
+    kind = require_format(path)
+    figure = figure_of_size(11.0, 1.8 + 4.4 * kinds + 1.6)
+    panels = figure.subplots(2 * kinds + 1, 1, sharex=True, height_ratios=[1.0] * (2 * kinds) + [0.9])
+    relative = history.price / history.unit[:, None, None, None]
+    positive = relative[relative > 0]
+    top = float(np.quantile(positive, 0.995)) if positive.size else 1.0
+    for y in range(kinds):
+        for r, what in enumerate(RESOURCES):
+            axes = panels[2 * y + r]
+            mesh = axes.pcolormesh(history.step, history.ahead, relative[:, y, r].T, vmin=0.0, vmax=top,
+                                   cmap="magma_r", shading="nearest")  # fmt: skip
+            axes.set_ylabel("steps ahead")
+            axes.set_title(f"price of {what}" + (f", kind {y} of workers" if kinds > 1 else ""), fontsize=9, loc="left")
+            figure.colorbar(mesh, ax=axes, pad=0.01, fraction=0.04)
+    near, axes = history.near(), panels[-1]
+    for y in range(kinds):
+        for r, (what, color) in enumerate(zip(RESOURCES, (_MARK, _RULE), strict=True)):
+            label = what + (f", kind {y}" if kinds > 1 else "")
+            axes.plot(history.step, near[:, y, r], color=color, linewidth=1.1, alpha=1.0 / (1 + y), label=label)
+    axes.set_ylabel("mean, nearer half")
+    axes.set_xlabel("step; prices in mean reward of a request per step of its output (memory: its mean tokens)")
+    waiting = axes.twinx()
+    waiting.fill_between(history.step, history.waiting, color="#bbbbbb", alpha=0.35, linewidth=0, label="waiting")
+    waiting.set_ylabel("waiting")
+    axes.set_zorder(waiting.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    axes.legend(fontsize=8, frameon=False, loc="upper right")
+    figure.suptitle(name, fontsize=10)
     save_figure(figure, path, kind)

@@ -123,3 +123,84 @@ def fits(head, step, requests, running, length, g, memory, cap):  # type: ignore
         if cap is not None and len(active) > cap:
             return False
     return True
+
+
+def plain_bid_price(  # type: ignore[no-untyped-def]
+    requests: list[tuple[int, int, int]],
+    assumed: list[int],
+    memory: list[int],
+    batch: list[int | None],
+    kind: list[int],
+    token_price: list[list[float]],
+    slot_price: list[list[float]],
+    reward,
+    hold: bool,
+):
+    """The bid-price router under given prices of the steps 1..H, `price[kind][t]`; `reward(j, start, length)`."""
+    n, workers, horizon = len(requests), range(len(memory)), len(token_price[0]) - 1
+    length = list(assumed)
+    rank = {j: i for i, j in enumerate(sorted(range(n), key=lambda j: (requests[j][2], j)))}
+    running: dict[int, tuple[int, int]] = {}
+    waiting: list[int] = []
+    log: list[list[int]] = []
+    line: dict[int, int] = {}
+    done = step = 0
+
+    def margin(j, y, k):  # type: ignore[no-untyped-def]
+        if k >= horizon:
+            return 0.0
+        steps = range(k + 1, min(k + length[j], horizon) + 1)
+        price = sum(slot_price[y][t] + (requests[j][0] + t - k) * token_price[y][t] for t in steps)
+        return reward(j, k, length[j]) - price
+
+    def kinds_for(j):  # type: ignore[no-untyped-def]
+        return sorted({kind[g] for g in workers if requests[j][0] + length[j] <= memory[g]})
+
+    def start(j, g):  # type: ignore[no-untyped-def]
+        waiting.remove(j)
+        running[j] = g, step
+        line[j] = len(log)
+        log.append([j, g, step, step + requests[j][1]])
+
+    while done < n:
+        for j, (_, k) in sorted(running.items()):
+            if step - k == requests[j][1]:
+                del running[j]
+                done += 1
+        for g in workers:
+            while sum(requests[j][0] + step + 1 - k for j, (w, k) in running.items() if w == g) > memory[g]:
+                mine = [j for j, (w, _) in running.items() if w == g]
+                alone = [j for j in mine if requests[j][0] + step + 1 - running[j][1] > memory[g]]
+                j = alone[0] if alone else max(mine, key=lambda j: (running[j][1], rank[j]))
+                made = step - running.pop(j)[1]
+                log[line[j]][3] = step
+                length[j] = max(length[j], made + 1 if alone else made)
+                waiting.append(j)
+        waiting += [j for j in range(n) if requests[j][2] == step]
+        idle, begun = not running, len(log)
+        best = {j: max(margin(j, y, step) for y in kinds_for(j)) for j in waiting}
+        for j in sorted(waiting, key=lambda j: (-best[j], rank[j])):
+            room = [
+                (-margin(j, kind[g], step), Fraction(load_of(g, running, requests, step), memory[g]), g)
+                for g in workers
+                if fits(j, step, requests, running, length, g, memory[g], batch[g]) and margin(j, kind[g], step) >= 0
+            ]
+            if not room:
+                continue
+            if hold:
+                gaps = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]
+                later = [step + 1 + gap for gap in gaps if step + 1 + gap < horizon]
+                if any(margin(j, y, k) > max(best[j], 0) for k in later for y in kinds_for(j)):
+                    continue
+            start(j, min(room)[2])
+        if idle and len(log) == begun and waiting:
+            first = min(waiting, key=rank.__getitem__)
+            start(first, next(g for g in workers if requests[first][0] + length[first] <= memory[g]))
+        step += 1
+        assert step < 100_000, "no end"
+    return [tuple(attempt) for attempt in log]
+
+
+def load_of(g, running, requests, step):  # type: ignore[no-untyped-def]
+    """Tokens that worker g holds at the end of this step."""
+    return sum(requests[j][0] + step - k for j, (w, k) in running.items() if w == g)

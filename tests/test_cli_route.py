@@ -140,3 +140,49 @@ def test_numbers_below_one_are_refused_by_name() -> None:
         done = inline("route", SOURCE, option, "0")
         assert done.returncode == 2
         assert option in done.stderr
+
+
+def test_pareto_sweeps_the_weights_and_marks_the_front(tmp_path: Path) -> None:
+    picture = tmp_path / "front.png"
+    options = ("--points", "3", "--routers", "lor", "--noise", "point=0.2", "--plot", picture)
+    found = answer("pareto", SOURCE, *FLEET, *options)
+    assert [p["share"] for p in found["points"]] == [0, 0.5, 1]
+    values = [(p["mean_eel"], p["slo_violations"]) for p in found["points"]]
+    for p, value in zip(found["points"], values, strict=True):
+        beaten = any(o != value and o[0] <= value[0] and o[1] <= value[1] for o in values)
+        assert p["on_front"] is not beaten
+    assert found["points"][0]["weights"] == ["0", "1", "1", "0", "0", "0"]
+    assert [row["name"] for row in found["routers"]] == ["lor"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "✓" in inline("pareto", SOURCE, *FLEET, "--points", "2", "--routers", "lor").stdout
+
+
+def test_prices_say_what_binds(tmp_path: Path) -> None:
+    """With room for everything nothing binds; a batch size of 1 makes slots bind, a small memory tokens."""
+    base, free = "uniform:n=150,prompt=5-10,output=5-20", ("--workers", "2", "--rate", "0.4")
+    picture = tmp_path / "prices.png"
+    idle = answer("prices", base, "--memory", "9000", "--batch", "500", *free)["kinds"][0]["binds"]
+    assert idle["none"] > 0.9
+    slots = answer("prices", base, "--memory", "9000", "--batch", "2", *free, "--plot", picture)["kinds"][0]["binds"]
+    assert slots["batch"] > 0.5 > slots["memory"]
+    tokens = answer("prices", base, "--memory", "45", "--batch", "500", *free)["kinds"][0]["binds"]
+    assert tokens["memory"] > 0.5 > tokens["batch"]
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "memory binds in" in inline("prices", base, "--memory", "45", *free).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("pareto", "--between", "average"), "two names"),
+        (("pareto", "--between", "average,nothing"), "average, tail, throughput"),
+        (("pareto", "--axes", "mean_eel,beauty"), "unknown axis 'beauty'"),
+        (("pareto", "--plot", "x.gif"), "cannot draw"),
+        (("prices", "--router", "lor"), "has no prices"),
+        (("prices", "--weights", "x"), "average, tail, throughput"),
+        (("prices", "--plot", "x.gif"), "cannot draw"),
+    ],
+)
+def test_one_broken_input_per_option_of_pareto_and_prices(options: tuple[str, ...], words: str) -> None:
+    command, *rest = options
+    assert words in refusal(command, SOURCE, "--workers", "2", *rest)

@@ -4,7 +4,7 @@ They run on the public pieces of `kvbound.solvers.engine`: its state, its worker
 """
 
 from kvbound.solvers.routers.config import BidPriceConfig
-from kvbound.solvers.routers.registry import BASELINES, ROUTERS, Router, bid_price, resolve_routers
+from kvbound.solvers.routers.registry import BASELINES, ROUTERS, Router, bid_price_router, resolve_routers
 from kvbound.solvers.routers.run import RouterRun, run_router
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "BidPriceConfig",
     "Router",
     "RouterRun",
-    "bid_price",
+    "bid_price_router",
     "resolve_routers",
     "run_router",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from numba import njit
 
 from kvbound.models.footprint import fits_now, room_ahead
-from kvbound.models.reward import earned
 from kvbound.solvers.engine.state import ARRIVAL, ASSUMED, BASE, CAP, COUNT, END, MEMORY, OVERDUE, PEAK, PROMPT, RANK
 from kvbound.solvers.engine.workers import place
-from kvbound.solvers.routers.learning import best_start, price_of
-from kvbound.solvers.routers.prices import ADMITTED, WAITS
+from kvbound.solvers.routers.choice import refresh
+from kvbound.solvers.routers.learning import best_start, margins
+from kvbound.solvers.routers.prices import ADMITTED, OPEN, WAITS
 
 
 @njit(cache=True)
@@ -32,28 +32,11 @@ def _fits(st, pr, g, prompt, output, now):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _margin_on(pr, y, prompt, output, arrival, start, scaled):  # type: ignore[no-untyped-def]
-    """Reward minus price; a start beyond the horizon earns nothing and pays nothing."""
-    if start >= scaled[0]:
-        return 0.0
-    return float(earned(start, output, arrival, scaled)) - price_of(pr, y, prompt, output, start)
-
-
-@njit(cache=True)
-def _best_margin(pr, limit, prompt, output, arrival, start, scaled):  # type: ignore[no-untyped-def]
-    """Margin of starting now on the best kind."""
-    best = -1e300
-    for y in range(len(pr.table)):
-        if prompt + output <= limit[y]:
-            best = max(best, _margin_on(pr, y, prompt, output, arrival, start, scaled))
-    return best
-
-
-@njit(cache=True)
 def _first(st, pr, a, b):  # type: ignore[no-untyped-def]
     """Whether waiting place a comes before place b: larger margin, then earlier arrival."""
-    if pr.margin[a] != pr.margin[b]:
-        return pr.margin[a] > pr.margin[b]
+    best = pr.margin[len(pr.table)]
+    if best[a] != best[b]:
+        return best[a] > best[b]
     return st.job[RANK, pr.waiting[a]] < st.job[RANK, pr.waiting[b]]
 
 
@@ -75,14 +58,19 @@ def _sift(st, pr, i, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _worker_for(st, pr, prompt, output, arrival, start, now, threshold, scaled):  # type: ignore[no-untyped-def]
-    """Worker of largest margin on which it fits now; ties: the smallest share of memory held, then the first."""
-    best, most, held_best = -1, 0.0, 0
-    for g in range(len(st.worker)):
+def _worker_for(st, pr, i, prompt, output, now, threshold):  # type: ignore[no-untyped-def]
+    """Worker of largest margin ≥ threshold on which place i fits now; -1 without, -2 when it fits on no worker.
+
+    Ties: the smallest share of memory held, then the first.
+    """
+    best, most, held_best = -2, 0.0, 0
+    for at in range(pr.at[OPEN]):
+        g = pr.open[at]
         if not _fits(st, pr, g, prompt, output, now):
             continue
-        margin = _margin_on(pr, pr.kind[g], prompt, output, arrival, start, scaled)
+        margin = pr.margin[pr.kind[g], i]
         if margin < threshold:
+            best = max(best, -1)
             continue
         held = st.worker[g, BASE] + st.worker[g, COUNT] * now
         if best >= 0 and margin == most:
@@ -95,56 +83,91 @@ def _worker_for(st, pr, prompt, output, arrival, start, now, threshold, scaled):
 
 
 @njit(cache=True)
+def _open_workers(st, pr, now):  # type: ignore[no-untyped-def]
+    """List the workers that could start the smallest prompt that waits, as far as step now + 1 goes."""
+    smallest = 1 << 60
+    for i in range(pr.at[WAITS]):
+        smallest = min(smallest, st.job[PROMPT, pr.waiting[i]])
+    found = 0
+    for g in range(len(st.worker)):
+        worker = st.worker[g]
+        held = worker[BASE] + worker[COUNT] * (now + 1)
+        if worker[COUNT] < worker[CAP] and held + smallest + 1 <= worker[MEMORY]:
+            pr.open[found] = g
+            found += 1
+            _prepare(st, pr, g, now)
+    pr.at[OPEN] = found
+
+
+@njit(cache=True)
+def _price_waiting(st, pr, limit, start, origin, scaled):  # type: ignore[no-untyped-def]
+    """Margins of all that wait on all kinds, and the best of each in the last row."""
+    kinds, waits = len(pr.table), pr.at[WAITS]
+    for i in range(waits):
+        j = pr.waiting[i]
+        pr.lengths[0, i], pr.lengths[1, i] = st.job[PROMPT, j], st.job[ASSUMED, j]
+        pr.lengths[2, i] = st.job[ARRIVAL, j] - origin
+        pr.margin[kinds, i] = -1e300
+        pr.order[i] = i
+    prompt, output, arrival = pr.lengths[0, :waits], pr.lengths[1, :waits], pr.lengths[2, :waits]
+    for y in range(kinds):
+        margins(pr, y, prompt, output, arrival, start, scaled, pr.margin[y, :waits])
+        for i in range(waits):
+            if prompt[i] + output[i] <= limit[y]:
+                pr.margin[kinds, i] = max(pr.margin[kinds, i], pr.margin[y, i])
+
+
+@njit(cache=True)
+def _hopeless(pr, known, prompt, output):  # type: ignore[no-untyped-def]
+    """Whether a request no larger and no longer is known to fit nowhere: within a period room only shrinks."""
+    for i in range(known):  # noqa: SIM110 - compiled
+        if pr.refused[0, i] <= prompt and pr.refused[1, i] <= output:
+            return True
+    return False
+
+
+@njit(cache=True)
 def admit(st, pr, limit, now, origin, threshold, hold, scaled):  # type: ignore[no-untyped-def]
     """Start what may start now; return whether something that waits would fit but was not admitted.
 
     `origin` is the step that prices count from; `threshold` the least margin. The log has room for all that wait.
     """
-    workers, waits, start = len(st.worker), pr.at[WAITS], now - origin
+    waits, start = pr.at[WAITS], now - origin
     pr.at[ADMITTED] = 0
-    smallest = 1 << 60
-    for i in range(waits):
-        smallest = min(smallest, st.job[PROMPT, pr.waiting[i]])
-    open_workers = 0
-    for g in range(workers):
-        worker = st.worker[g]
-        held = worker[BASE] + worker[COUNT] * (now + 1)
-        if worker[COUNT] < worker[CAP] and held + smallest + 1 <= worker[MEMORY]:
-            open_workers += 1
-        _prepare(st, pr, g, now)
-    if open_workers == 0:
+    for g in range(len(st.worker)):
+        refresh(st, g, now)
+    _open_workers(st, pr, now)
+    if pr.at[OPEN] == 0:
         return False
-    for i in range(waits):
-        j = pr.waiting[i]
-        arrival = st.job[ARRIVAL, j] - origin
-        pr.margin[i] = _best_margin(pr, limit, st.job[PROMPT, j], st.job[ASSUMED, j], arrival, start, scaled)
-        pr.order[i] = i
+    _price_waiting(st, pr, limit, start, origin, scaled)
+    best = pr.margin[len(pr.table)]
     for i in range(waits // 2 - 1, -1, -1):
         _sift(st, pr, i, waits)
-    left, size = False, waits
+    left, size, known = False, waits, 0
     while size > 0:
         i = pr.order[0]
         size -= 1
         pr.order[0] = pr.order[size]
         if size > 0:
             _sift(st, pr, 0, size)
-        j = pr.waiting[i]
-        prompt, output, arrival = st.job[PROMPT, j], st.job[ASSUMED, j], st.job[ARRIVAL, j] - origin
-        enough = pr.margin[i] >= threshold
+        prompt, output = pr.lengths[0, i], pr.lengths[1, i]
+        enough = best[i] >= threshold
         if not enough and left:
             break  # smaller margins from here on, and it is known that something fits
-        least = threshold if enough else -1e300
-        g = _worker_for(st, pr, prompt, output, arrival, start, now, least, scaled)
-        if g < 0:
+        if _hopeless(pr, known, prompt, output):
             continue
-        if not enough:
-            left = True
+        g = _worker_for(st, pr, i, prompt, output, now, threshold)
+        if g == -2 and known < pr.refused.shape[1]:
+            pr.refused[0, known], pr.refused[1, known] = prompt, output
+            known += 1
+        if g < 0:
+            left = left or g == -1
             continue
         if hold:
-            later, _, _ = best_start(pr, limit, prompt, output, arrival, start + 1, scaled)
-            if later > pr.margin[i]:
+            later, _, _ = best_start(pr, limit, prompt, output, pr.lengths[2, i], start + 1, scaled)
+            if later > best[i]:
                 continue
-        place(st, g, j, now, True)
+        place(st, g, pr.waiting[i], now, True)
         _prepare(st, pr, g, now)
         pr.waiting[i] = -1
         pr.at[ADMITTED] += 1

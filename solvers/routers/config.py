@@ -63,3 +63,5 @@ class BidPriceConfig:
             raise OptionError(f"normaliser is {self.normaliser}; it must be above 0")
         if self.resolve is not None and self.resolve < 1:
             raise OptionError(f"resolve is {self.resolve}; it must be at least 1 step")
+        if self.resolve is not None and self.per_worker:
+            raise OptionError("resolve solves the LP pooled by kind of workers; it cannot go with per_worker")

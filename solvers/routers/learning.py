@@ -101,15 +101,6 @@ def add_up(pr):  # type: ignore[no-untyped-def]
                 pr.the[y, at + h + 1] = b
 
 
-@njit(cache=True, inline="always")
-def price_of(pr, y, prompt, output, start):  # type: ignore[no-untyped-def]
-    """Price of a footprint on kind y, started `start` steps after the origin of the prices."""
-    c = pr.column
-    c[0, 0] = c[0, 1] = 1 - output
-    c[2, 0] = prompt + output
-    return start_price(0, 2, start + output, c[0], c[1], c[2], c[3], c[4], c[5], c[6], pr.lam[y], pr.the[y])
-
-
 @njit(cache=True)
 def _integrate(scratch, out, total, sign):  # type: ignore[no-untyped-def]
     """out = total + sign·usage from difference arrays (rows: requests, Σ (s − k)), which are cleared."""
@@ -140,19 +131,41 @@ def look_ahead(st, pr, now):  # type: ignore[no-untyped-def]
 def best_start(pr, limit, prompt, output, arrival, first, scaled):  # type: ignore[no-untyped-def]
     """(margin, kind, start) of the best start at first, first + 1, +2, +4, … over all kinds that can hold it."""
     best, where, when = 0.0, -1, -1
-    gap = 0
-    while first + gap < scaled[0]:
-        k = first + gap
-        value = float(earned(k, output, arrival, scaled))
-        if value <= best:
-            break  # prices are ≥ 0 and rewards never rise
-        for y in range(len(pr.table)):
-            if prompt + output <= limit[y]:
-                margin = value - price_of(pr, y, prompt, output, k)
-                if margin > best:
-                    best, where, when = margin, y, k
-        gap = 1 if gap == 0 else 2 * gap
+    c = pr.column
+    c[0, 0] = c[0, 1] = 1 - output
+    c[2, 0] = prompt + output
+    lo, hi, a, b, scale, base, ticks = c[0], c[1], c[2], c[3], c[4], c[5], c[6]  # once: a slice costs as a price does
+    for y in range(len(pr.table)):
+        if prompt + output > limit[y]:
+            continue
+        lam, the = pr.lam[y], pr.the[y]
+        gap = 0
+        while first + gap < scaled[0]:
+            k = first + gap
+            value = float(earned(k, output, arrival, scaled))
+            if value <= best:
+                break  # prices are ≥ 0 and rewards never rise
+            margin = value - start_price(0, 2, k + output, lo, hi, a, b, scale, base, ticks, lam, the)
+            if margin > best:
+                best, where, when = margin, y, k
+            gap = 1 if gap == 0 else 2 * gap
     return best, where, when
+
+
+@njit(cache=True)
+def margins(pr, y, prompt, output, arrival, start, scaled, out):  # type: ignore[no-untyped-def]
+    """Margins of starting each of some requests at `start` on kind y; 0 for a start beyond the horizon."""
+    c, lam, the = pr.column, pr.lam[y], pr.the[y]
+    lo, hi, a, b, scale, base, ticks = c[0], c[1], c[2], c[3], c[4], c[5], c[6]
+    for i in range(len(out)):
+        if start >= scaled[0]:
+            out[i] = 0.0
+            continue
+        o = output[i]
+        c[0, 0] = c[0, 1] = 1 - o
+        c[2, 0] = prompt[i] + o
+        price = start_price(0, 2, start + o, lo, hi, a, b, scale, base, ticks, lam, the)
+        out[i] = float(earned(start, o, arrival[i], scaled)) - price
 
 
 @njit(cache=True)

@@ -19,8 +19,11 @@ MEM, SLOT = range(2)
 #: Rows of `Prices.window`: prompt, predicted output, arrival.
 COL_PROMPT, COL_OUTPUT, COL_ARRIVAL = range(3)
 #: Entries of `Prices.at`: step of the last decision, columns in the window, place of the next one, Σ predicted outputs
-#: and Σ volumes in the window, waiting requests, decisions, halvings, requests admitted in the last decision.
-LAST, FILLED, PLACE, SUM_OUTPUT, SUM_VOLUME, WAITS, DECISIONS, HALVINGS, ADMITTED = range(9)
+#: and Σ volumes in the window, waiting requests, decisions, halvings, requests admitted in the last decision, workers
+#: that have room.
+LAST, FILLED, PLACE, SUM_OUTPUT, SUM_VOLUME, WAITS, DECISIONS, HALVINGS, ADMITTED, OPEN = range(10)
+#: Sizes that are remembered to fit nowhere, within one period.
+_REFUSED = 32
 
 
 class Prices(NamedTuple):
@@ -39,11 +42,14 @@ class Prices(NamedTuple):
     kind: IntArray  # (G,): kind of each worker
     window: Table  # (3, N)
     waiting: IntArray  # (n,): requests that wait, in any order
-    margin: FloatArray  # (n,): of each that waits, scratch
+    margin: FloatArray  # (y + 1, n): of each that waits on each kind, and the best of them; scratch
+    lengths: Table  # (3, n): prompt, predicted output, arrival of each that waits; scratch
     order: IntArray  # (n,): scratch
+    open: IntArray  # (G,): workers that have room; scratch
+    refused: Table  # (2, few): prompt and output of requests that fit nowhere; scratch
     room: Table  # (G, width): see `models.footprint.room_ahead`
     base: Table  # (G, width + 1)
-    at: IntArray  # (9,)
+    at: IntArray  # (10,)
     random: npt.NDArray[np.uint64]  # (1,)
 
 
@@ -70,10 +76,13 @@ def new_prices(fleet: Fleet, config: BidPriceConfig, n: int, width: int, seed: i
         kind,
         np.zeros((3, config.window), np.int64),
         np.zeros(n, np.int64),
-        np.zeros(n),
+        np.zeros((kinds + 1, n)),
+        np.zeros((3, n), np.int64),
         np.zeros(n, np.int64),
+        np.zeros(len(fleet), np.int64),
+        np.zeros((2, _REFUSED), np.int64),
         np.zeros((len(fleet), width), np.int64),
         np.zeros((len(fleet), width + 1), np.int64),
-        np.zeros(9, np.int64),
+        np.zeros(10, np.int64),
         np.random.default_rng([seed, 4]).integers(1, 1 << 63, 1, np.uint64),
     )

@@ -69,7 +69,7 @@ BASELINES: dict[str, Router] = {
 }
 
 
-def bid_price(name: str, config: BidPriceConfig) -> Router:
+def bid_price_router(name: str, config: BidPriceConfig) -> Router:
     """A bid-price router with parameters of your own."""
     if config.resolve is None:
         return Router(name, -1, central=True, config=config, summary="shadow prices learned online")
@@ -79,10 +79,11 @@ def bid_price(name: str, config: BidPriceConfig) -> Router:
 
 #: Every built-in router by its name.
 ROUTERS: dict[str, Router] = BASELINES | {
-    "bid-price": bid_price("bid-price", BidPriceConfig()),
+    "bid-price": bid_price_router("bid-price", BidPriceConfig()),
+    "bid-price:resolve": bid_price_router("bid-price:resolve", BidPriceConfig(horizon=256, resolve=200)),
 }
 #: What `all` stands for: the published baselines, first come first served, each with and without holding; bid prices.
-ALL: tuple[str, ...] = tuple(name for name, router in ROUTERS.items() if not router.svf)
+ALL: tuple[str, ...] = (*(name for name, router in BASELINES.items() if not router.svf), "bid-price")
 
 _POWER = re.compile(r"power-of-([1-9]\d?)((?::central)?(?::svf)?)")
 

@@ -14,8 +14,8 @@ from kvbound.models.reward import Reward
 from kvbound.solvers.engine.execute import execution_of, start_state
 from kvbound.solvers.engine.rule import POINT
 from kvbound.solvers.engine.state import State, with_longer_log
-from kvbound.solvers.routers.bid_price import Watcher, run_bid_price
 from kvbound.solvers.routers.loop import LOG_FULL, advance
+from kvbound.solvers.routers.priced_run import Watcher, run_bid_price
 from kvbound.solvers.routers.prices import FloatArray
 from kvbound.solvers.routers.registry import Router
 from kvbound.solvers.routers.state import new_queues

@@ -14,9 +14,10 @@ from kvbound.models.problem import Problem
 from kvbound.models.reward import Reward
 from kvbound.solvers.engine.state import NOW, State, with_longer_log
 from kvbound.solvers.routers.config import BidPriceConfig
-from kvbound.solvers.routers.learning import add_up
+from kvbound.solvers.routers.learning import add_up, shift
 from kvbound.solvers.routers.priced_loop import DECIDE, DONE, LOG_FULL, decide, decide_fixed, next_decision
-from kvbound.solvers.routers.prices import DECISIONS, HALVINGS, MEM, SLOT, FloatArray, Prices, new_prices
+from kvbound.solvers.routers.prices import DECISIONS, HALVINGS, LAST, MEM, SLOT, FloatArray, Prices, new_prices
+from kvbound.solvers.routers.resolve import resolve_prices
 
 #: Called after each decision with the step and the router's memory.
 Watcher = Callable[[int, Prices], None]
@@ -88,13 +89,17 @@ def run_bid_price(
     weights = objective.scaled[1:]
     scaled = (config.horizon, *weights)
     spent: list[float] = []
-    fresh = True
+    fresh, solved = True, None
     while (code := next_decision(state, prices, config.period, fresh)) != DONE:
         if code == LOG_FULL:
-            state = with_longer_log(state)
+            state, fresh = with_longer_log(state), True  # the decision of this step is still due
             continue
         assert code == DECIDE
-        begin = time.perf_counter()
+        begin, now = time.perf_counter(), int(state.clock[NOW])
+        if given is None and config.resolve is not None and (solved is None or now >= solved + config.resolve):
+            _move_on(prices, now)
+            resolve_prices(problem, objective, state, prices, config.backlog_gain)
+            solved = now
         if given is not None:
             decide_fixed(state, prices, limit, config.hold, scaled)
         else:
@@ -115,8 +120,14 @@ def run_bid_price(
         spent.append(time.perf_counter() - begin)
         fresh = False
         if watch is not None:
-            watch(int(state.clock[NOW]), prices)
+            watch(now, prices)
     return Priced(state, prices, 1e3 * np.array(spent))
+
+
+def _move_on(prices: Prices, now: int) -> None:
+    """Let the prices count from `now`."""
+    shift(prices, min(now - int(prices.at[LAST]), prices.table.shape[2] - 1))
+    prices.at[LAST] = now
 
 
 def _give(prices: Prices, given: GivenPrices) -> None:
@@ -134,6 +145,6 @@ def counts(prices: Prices) -> tuple[int, int]:
 def memory_bytes(prices: Prices) -> int:
     """Bytes that the router keeps beside the list of what waits: they do not depend on how many requests came."""
     arrays: list[npt.NDArray[np.generic]] = [
-        getattr(prices, name) for name in Prices._fields if name not in ("waiting", "margin", "order")
+        getattr(prices, name) for name in Prices._fields if name not in ("waiting", "margin", "lengths", "order")
     ]
     return sum(array.nbytes for array in arrays)
