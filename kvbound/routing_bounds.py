@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kvbound.models.problem import Problem
 from kvbound.models.reward import Reward
-from kvbound.solvers.bounds.reward import mean_eel_bound, reward_bound
+from kvbound.solvers.bounds.reward import mean_eel_bound, prepare, reward_bound
 from kvbound.solvers.bounds.reward.result import RewardPrices
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.progress import ProgressCallback
@@ -41,6 +41,7 @@ def prove_bounds(
     problem: Problem, objective: Reward, time_limit: float | None, progress: ProgressCallback | None = None
 ) -> BoundPair:
     """Both bounds, each with its certificate verified in exact integers; `time_limit` seconds for each."""
+    prepare()
     rewarded = replace(problem, objective=objective)
     reward = reward_bound(rewarded, deadline=Deadline(time_limit), progress=progress)
     eel = mean_eel_bound(problem, deadline=Deadline(time_limit), progress=progress)

@@ -15,6 +15,7 @@ from kvbound.solvers.bounds.reward.dual import RewardDual
 from kvbound.solvers.bounds.reward.kernel import evaluate_parallel
 from kvbound.solvers.bounds.reward.lagrangian import reward_prices
 from kvbound.solvers.bounds.reward.linear_program import solve_reward_lp
+from kvbound.solvers.bounds.reward.mean_eel import mean_eel_bound
 from kvbound.solvers.bounds.reward.result import RewardBound, reward_of
 from kvbound.solvers.bounds.reward.rounding import certify_reward
 from kvbound.solvers.deadline import Deadline
@@ -74,6 +75,7 @@ def prepare() -> None:
     """Load the compiled kernels before a clock starts: compiling them, once, must not eat a limit."""
     problem = Problem(Requests(np.array([1, 2]), np.array([2, 2])), Fleet((5,), (2,)), Reward(4, eel=1))
     reward_bound(problem, deadline=Deadline(None))
+    mean_eel_bound(problem, deadline=Deadline(None))
     dual = RewardDual(problem, 1)
     dual.kernel = evaluate_parallel
     dual.evaluate(np.zeros(dual.size), 1.0)
