@@ -21,7 +21,7 @@ from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
 from kvbound.models.requests import Requests
 from kvbound.models.schedule import Schedule
-from kvbound.solvers.deadline import Deadline
+from kvbound.solvers.deadline import Deadline, until_interrupted
 from kvbound.solvers.policies import POLICIES, Policy, run_policy
 from kvbound.solvers.progress import Progress, ProgressCallback
 
@@ -81,7 +81,7 @@ class BoundStatement:
     certificate
         The proof, or None.
     termination
-        Why the exact method stopped (`kvbound.solvers.exact.Termination`); None for other methods.
+        Why the exact method stopped (`kvbound.solvers.exact.Termination`); other methods: `interrupted` or None.
     """
 
     value: int | None
@@ -215,7 +215,7 @@ def compare(
                 exact = judged_row(problem, "exact", found)
             interrupted = statement.termination == "interrupted"
             if statement.termination not in (None, "optimal"):
-                notes.append(f"the exact search stopped early: {statement.termination}")
+                notes.append(f"the bound stopped early: {statement.termination}")
     except KeyboardInterrupt:
         interrupted = True
         notes.append(f"interrupted after {clock.elapsed:.1f} s: what follows is what there was by then")
@@ -337,9 +337,11 @@ def prove_bound(
     _tell(progress, f"bound {method} (compiles once after installation)", Deadline(), ())
     _prepare_bound(method)
     upper = None if incumbent is None else incumbent.tel
-    result = prove(problem, method, deadline=Deadline(time_limit), seed=seed, upper=upper, progress=progress)
+    with until_interrupted(time_limit) as deadline:
+        result = prove(problem, method, deadline=deadline, seed=seed, upper=upper, progress=progress)
+        why = "interrupted" if deadline.stopped else None
     by = f"{result.method}: {_evidence(result.certificate, result.verified)}"
-    return BoundStatement(result.value, method, result.verified, result.seconds, by, result.certificate), None
+    return BoundStatement(result.value, method, result.verified, result.seconds, by, result.certificate, why), None
 
 
 def _exact_bound(

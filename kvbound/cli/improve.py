@@ -71,7 +71,8 @@ def improve(
                 proved, _ = prove_bound(
                     problem, method, time_limit=share, seed=options.seed, incumbent=first, progress=progress
                 )
-                left = max(0.0, time_limit - proved.seconds)
+                stopped = proved.termination == "interrupted"
+                left = 0.0 if stopped else max(0.0, time_limit - proved.seconds)
         except KeyboardInterrupt:
             left = 0.0
         target = proved.value if proved is not None and proved.verified else None
