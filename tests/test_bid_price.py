@@ -20,6 +20,7 @@ from kvbound.solvers.routers import ROUTERS, BidPriceConfig, bid_price_router, r
 from kvbound.solvers.routers.learning import learn, look_ahead
 from kvbound.solvers.routers.priced_run import GivenPrices, memory_bytes, run_bid_price
 from kvbound.solvers.routers.prices import MEM, SLOT, WAITS, Prices
+from kvbound.solvers.routers.resolve import _sample, resolve_prices
 from kvbound.solvers.routers.run import arrival_state
 
 
@@ -195,6 +196,46 @@ def test_a_subgradient_step_is_what_the_formula_says() -> None:
     learn(state, prices, limit, now, 1, rate, sample, gain, unit, scaled)
     assert np.allclose(prices.table[:, :, 1:], expected[:, :, 1:], atol=1e-8)
     assert (prices.table[:, :, 1:] != table[:, :, 1:]).any()
+
+
+def test_resolved_prices_are_optimal_for_the_sampled_dual() -> None:
+    """No scaled or perturbed prices give the sampled dual a smaller value, evaluated with plain loops."""
+    problem, state, prices = busy(3)
+    now, horizon = int(state.clock[0]), 50  # type: ignore[attr-defined]
+    seed = prices.random.copy()
+    sample, expected = _sample(state, prices, now, horizon, 1.0)  # type: ignore[arg-type]
+    prices.random[:] = seed
+    assert resolve_prices(problem, OBJECTIVE, state, prices, 1.0)  # type: ignore[arg-type]
+    each = max(1.0, expected / sample.shape[1])
+    limit = np.array([60, 45])
+
+    def dual(table: np.ndarray) -> float:
+        total = float((prices.remaining[:, :, 1:] / each * table[:, :, 1:]).sum())
+        for s, o, a in sample.T.tolist():
+            best = 0.0
+            for y, k in ((y, k) for y in range(2) for k in range(a, horizon) if s + o <= limit[y]):
+                t = np.arange(k + 1, min(k + o, horizon) + 1)
+                left = horizon - k
+                value = max(0, left - o) + max(0, left - 1) + 3 * (k + o - a < 30) + 3 * (k + 1 - a < 6)
+                best = max(best, value - float((table[y, SLOT, t] + (s + t - k) * table[y, MEM, t]).sum()))
+            total += best
+        return total
+
+    optimum, rng = dual(prices.table), np.random.default_rng(0)
+    assert prices.table.max() > 0
+    for factor in (0.0, 0.5, 0.9, 1.1, 2.0):
+        assert dual(factor * prices.table) >= optimum - 1e-6
+    for _ in range(10):
+        assert dual(prices.table * rng.uniform(0.8, 1.2, prices.table.shape)) >= optimum - 1e-6
+
+
+def test_the_resolving_router_serves_every_request_once() -> None:
+    rng = np.random.default_rng(5)
+    for seed in range(5):
+        problem = random_fleet(rng)
+        config = BidPriceConfig(horizon=30, window=9, sample=4, resolve=3)
+        done = run_router(problem, bid_price_router("mine", config), seed=seed).execution
+        require_valid_execution(problem, done)
 
 
 def test_serves_every_request_once_whatever_the_parameters() -> None:

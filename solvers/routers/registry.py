@@ -80,7 +80,7 @@ def bid_price_router(name: str, config: BidPriceConfig) -> Router:
 #: Every built-in router by its name.
 ROUTERS: dict[str, Router] = BASELINES | {
     "bid-price": bid_price_router("bid-price", BidPriceConfig()),
-    "bid-price:resolve": bid_price_router("bid-price:resolve", BidPriceConfig(horizon=256, resolve=200)),
+    "bid-price:resolve": bid_price_router("bid-price:resolve", BidPriceConfig(horizon=192, resolve=400)),
 }
 #: What `all` stands for: the published baselines, first come first served, each with and without holding; bid prices.
 ALL: tuple[str, ...] = (*(name for name, router in BASELINES.items() if not router.svf), "bid-price")

@@ -21,7 +21,7 @@ from kvbound.solvers.routers.learning import add_up, arrival_rate, draw, look_ah
 from kvbound.solvers.routers.prices import COL_OUTPUT, COL_PROMPT, FILLED, MEM, SLOT, WAITS, Prices
 
 #: Requests in the LP, at most.
-_MOST = 64
+_MOST = 40
 
 
 def resolve_prices(problem: Problem, objective: Reward, state: State, prices: Prices, gain: float) -> bool:
