@@ -13,12 +13,15 @@ from kvbound.solvers.bounds.linear_program import lp_prices
 from kvbound.solvers.bounds.positional import positional_prices
 from kvbound.solvers.bounds.result import BoundResult
 from kvbound.solvers.bounds.rounding import certify_prices, volume_certificate
-from kvbound.solvers.bounds.sequence import declines, sequence_prices
+from kvbound.solvers.bounds.sequence import declines, evaluation_seconds, sequence_prices
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.progress import Progress, ProgressCallback
 
 #: Names of the methods, weakest first.
 METHODS = ("volume", "lp", "lagrangian", "positional", "stagger", "sequence", "best")
+
+#: With time for fewer evaluations of the sequence relaxation prices prove more (docs/bounds.md §3).
+_FEW_EVALUATIONS = 15
 
 _Answer = tuple[Certificate, float | None, int]
 
@@ -68,7 +71,7 @@ def bound(
     began = deadline.elapsed
     report = _reporter(progress, method, deadline, upper)
     best: _Answer | None = None
-    for name, share in _steps(problem, method):
+    for name, share in _steps(problem, method, deadline):
         if name == "stagger" and best is not None and best[0].rule == "sequence":
             continue  # the relaxation is ahead of all prices, and has had the time
         floor = -math.inf if best is None or best[0].value is None else best[0].value
@@ -85,7 +88,7 @@ def bound(
     return BoundResult(method, certificate.value, raw, certificate, True, seconds, iterations)
 
 
-def _steps(problem: Problem, method: str) -> Sequence[tuple[str, float]]:
+def _steps(problem: Problem, method: str, deadline: Deadline) -> Sequence[tuple[str, float]]:
     """Methods to run, each with its share of the time that is left then."""
     if method != "best":
         return ((method, 1.0),)
@@ -93,6 +96,9 @@ def _steps(problem: Problem, method: str) -> Sequence[tuple[str, float]]:
         return ("volume", 1.0), ("stagger", 1.0)
     if declines(problem, 3) is not None:
         return ("volume", 1.0), ("stagger", 0.5), ("sequence", 1.0)
+    left = deadline.remaining
+    if left is not None and left < _FEW_EVALUATIONS * evaluation_seconds(problem, 3):
+        return ("volume", 1.0), ("stagger", 0.75), ("sequence", 1.0)
     # Where two shapes can be remembered the sequence relaxation is often far ahead of any prices; where the few
     # remembered ones fill little of the memory it gives up soon, and the time is for prices.
     return ("volume", 1.0), ("lagrangian", 0.05), ("sequence", 1.0), ("stagger", 1.0)
