@@ -3,6 +3,7 @@
     python benchmarks/routing.py scenarios [a,b,c,d1,d2]     # --n 3000 --seeds 3
     python benchmarks/routing.py trace FILE                  # Azure conversation trace, its own arrivals
     python benchmarks/routing.py convergence FIGURE.svg
+    python benchmarks/routing.py duals                       # prices of the bound given to the router, no noise
 
 Published (Chen, Ye and Zhou, arXiv 2607.03948; 4 simulated A100, LMSYS lengths, predictions off by up to 20 %, against
 Round-Robin): stable load mean EEL −45.75 %, P95 −42.49 %, P99 −25.85 %, throughput +0.90 %, SLO violations −11.10 %;
@@ -23,6 +24,7 @@ from kvbound import Deadline, load
 from kvbound.instances import with_predictions
 from kvbound.models import Fleet, Problem, Requests, Reward
 from kvbound.solvers.bounds.reward import mean_eel_bound, reward_bound
+from kvbound.solvers.engine.execute import execution_of
 from kvbound.solvers.routers import ROUTERS, BidPriceConfig, bid_price_router, run_router
 from kvbound.solvers.routers.metrics import Limits, measure
 from kvbound.solvers.routers.priced_run import GivenPrices, run_bid_price
@@ -154,8 +156,6 @@ def convergence(figure: str, n: int) -> None:
     run = run_router(problem, bid_price_router("mine", config), objective=objective, watch=watch)
     exact_run = run_bid_price(problem, objective, BidPriceConfig(hold=False), arrival_state(problem),
                               given=GivenPrices(bound.prices.memory, bound.prices.batch))  # fmt: skip
-    from kvbound.solvers.engine.execute import execution_of
-
     curves = {"learned online": run.execution, "LP duals given": execution_of(problem, exact_run.state),
               "round-robin": run_router(problem, ROUTERS["round-robin"]).execution,
               "lor:central:svf": run_router(problem, ROUTERS["lor:central:svf"]).execution}  # fmt: skip
@@ -173,6 +173,25 @@ def convergence(figure: str, n: int) -> None:
                   f"{np.mean([learned[i] for i in part]):.3f}, LP {np.mean([given[i] for i in part]):.3f}; "
                   f"margins of equal sign {np.mean([agree[i] for i in part]):.1%}")  # fmt: skip
     draw(figure, steps, learned, given, agree, drawn, horizon)
+
+
+def duals(n: int) -> None:
+    """Reward of the router with the prices of the LP bound, as a share of the bound, on a large smooth instance."""
+    source = f"uniform:n={n},prompt=1-20,output=5-40,memory=600,arrivals=poisson,rate=6,seed=3"
+    problem = load(source, workers=4).problem
+    horizon = int(problem.requests.arrival.max()) + 40
+    print(f"{source}, 4 workers, horizon {horizon}")
+    weights = {"average": (0, 1, 1), "throughput": (1,), "tail": (0, 0, 0, 0, 1, 1), "served": (0, 0, 0, 1)}
+    for name, numbers in weights.items():
+        token, eel, ttft, served, eel_tail, ttft_tail = (*numbers, *[0] * (6 - len(numbers)))
+        objective = Reward(horizon, token, eel, ttft, served, eel_tail, ttft_tail, 60, 20)
+        bound = reward_bound(replace(problem, objective=objective), "lagrangian", deadline=Deadline(60))
+        given = GivenPrices(bound.prices.memory, bound.prices.batch)
+        for hold in (False, True):
+            done = run_bid_price(problem, objective, BidPriceConfig(hold=hold), arrival_state(problem), given=given)
+            start = execution_of(problem, done.state).schedule(problem.requests).start
+            earned = objective.reward(problem.requests, np.arange(n), start).sum()
+            print(f"{name}: bound {bound.value:,}, hold={hold}: {earned / bound.value:.4f}", flush=True)
 
 
 def draw(figure: str, steps: list[int], learned: list[float], given: list[float], agree: list[float],
@@ -205,7 +224,7 @@ def draw(figure: str, steps: list[int], learned: list[float], given: list[float]
 def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("scenarios", "trace", "convergence"))
+    parser.add_argument("what", choices=("scenarios", "trace", "convergence", "duals"))
     parser.add_argument("which", nargs="?")
     parser.add_argument("--n", type=int, default=3000)
     parser.add_argument("--seeds", type=int, default=3)
@@ -218,6 +237,8 @@ def main() -> None:
         scenarios(a.which or "a,b,c,d1,d2", a.n, a.seeds, a.memory or 4000, a.batch or 48, not a.no_bounds)
     elif a.what == "trace":
         trace(a.which, a.n, a.memory or 60_000, a.batch or 64, a.step_seconds)
+    elif a.what == "duals":
+        duals(a.n)
     else:
         convergence(a.which or "convergence.svg", a.n)
 
