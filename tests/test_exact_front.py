@@ -114,7 +114,7 @@ def test_no_solution_is_none_and_no_bound_is_none(method: str) -> None:
 @pytest.mark.parametrize("method", ["cp-sat", "auto"])
 def test_the_time_limit_keeps_schedule_and_bound(method: str) -> None:
     problem = Problem(tiny(40, 1).requests, Fleet((40, 40)))
-    result = solve(problem, method=method, config=SolveConfig(time_limit=4.0, threads=2))
+    result = solve(problem, method=method, config=SolveConfig(time_limit=10.0, threads=2))
     assert result.termination is Termination.TIME_LIMIT
     assert result.status is SolutionStatus.FEASIBLE
     assert result.bound is not None
@@ -122,6 +122,22 @@ def test_the_time_limit_keeps_schedule_and_bound(method: str) -> None:
     assert result.bound <= result.tel
     if result.certificate is not None:
         assert verify(problem, result.certificate) == result.bound
+
+
+@pytest.mark.parametrize(("method", "module"), [("cp-sat", "cpsat"), ("highs", "highs"), ("pyomo", "pyomo_highs")])
+def test_ctrl_c_while_a_model_is_built_keeps_what_was_handed_over(
+    method: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    name = {"cpsat": "build_staircase", "highs": "build_time_indexed", "pyomo_highs": "build_pyomo"}[module]
+    monkeypatch.setattr(f"kvbound.solvers.exact.{module}.{name}", interrupted)
+    problem = tiny(8, 2)
+    serial = Schedule(np.cumsum(problem.requests.output) - problem.requests.output)
+    result = solve(problem, method=method, config=SolveConfig(threads=1), incumbent=serial, bound=11)
+    assert (result.termination, result.status) == (Termination.INTERRUPTED, SolutionStatus.FEASIBLE)
+    assert result.bound == 11
 
 
 @pytest.mark.parametrize("method", ["cp-sat", "highs", "auto"])

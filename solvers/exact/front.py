@@ -15,8 +15,8 @@ from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact.auto import Backend, solve_auto
 from kvbound.solvers.exact.config import SolveConfig
 from kvbound.solvers.exact.finish import finish, merge
-from kvbound.solvers.exact.known import Known
-from kvbound.solvers.exact.outcome import Result
+from kvbound.solvers.exact.known import Answer, Known
+from kvbound.solvers.exact.outcome import Result, Termination
 from kvbound.solvers.exact.reward import solve_reward
 from kvbound.solvers.exact.size import require_size
 from kvbound.solvers.progress import ProgressCallback
@@ -95,7 +95,10 @@ def solve(
     known = replace(known, cuts=default_cuts(problem, method) if cuts is None else cuts)
     if method != "search":
         require_size(problem, method, known, settings.memory_limit)
-    answer = backends()[method](problem, settings, known, deadline, progress)
+    try:
+        answer = backends()[method](problem, settings, known, deadline, progress)
+    except KeyboardInterrupt:  # while a model is built; solvers that run give back what they have
+        answer = Answer(Termination.INTERRUPTED, None, None, "not started", 0.0, 0.0)
     return finish(problem, method, settings, deadline, merge(problem, method, known, answer), answer)
 
 
