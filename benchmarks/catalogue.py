@@ -123,9 +123,9 @@ def do(kind: str, entry: Entry, problem: Problem, args: argparse.Namespace) -> E
     if kind == "search":
         target = max(entry.bound.value, entry.claim.value if entry.claim else 0)
         found = improve(problem, known, deadline=Deadline(args.search), seed=args.seed, target=target)
-        how = f"annealing from {entry.schedule.work.how}, seed {args.seed}, {args.search:g} s"
-        if entry.schedule.work.how.startswith("annealing"):
-            how = f"annealing from the best known, seed {args.seed}, {args.search:g} s"
+        how = f"search from {entry.schedule.work.how}, seed {args.seed}, {args.search:g} s"
+        if entry.schedule.work.how.startswith("search from"):
+            how = f"search from the best known, seed {args.seed}, {args.search:g} s"
         return improved(entry, problem, schedule=(found.schedule, work(how, found.seconds)))
     if kind == "bound":
         proof = bound(problem, args.method, deadline=Deadline(args.bound), upper=entry.schedule.tel)
