@@ -19,6 +19,8 @@ from kvbound.solvers.bounds.rows import FloatArray
 Oracle = Callable[[FloatArray], tuple[FloatArray, float, FloatArray]]
 #: Planes kept at most; beyond it the half of least weight goes.
 _PLANES = 100
+#: Steps in a row that may fail to move the centre. Points are rounded: near the top nothing new may come any more.
+_FAILURES = 100
 #: Share of the promised gain at which the centre moves, and at which the promise was modest.
 _MOVE, _BOLD = 0.1, 0.5
 
@@ -95,7 +97,8 @@ def climb(
     planes, evaluations = _Planes(centre, value, slope), 1
     goal = target if target is not None else value + 0.1 * abs(value)
     t = max(goal - value, 1.0) / max(float(slope @ slope), 1.0)
-    while slope.any() and not stop(value) and (target is None or value < target):
+    failures = 0
+    while slope.any() and failures < _FAILURES and not stop(value) and (target is None or value < target):
         step, promised = planes.combine(centre, value, t)
         if promised <= tolerance * abs(value):
             break
@@ -106,8 +109,10 @@ def climb(
         wanted = t / (2.0 * (1.0 - ratio)) if ratio < 1.0 else 3.0 * t
         if ratio >= _MOVE:
             t = float(np.clip(wanted, t, 3.0 * t)) if ratio >= _BOLD else t
-            centre, value = point, there
-        elif there + float(slope @ (centre - point)) - value > 0.5 * promised:
+            centre, value, failures = point, there, 0
+            continue
+        failures += 1
+        if there + float(slope @ (centre - point)) - value > 0.5 * promised:
             # The new plane says little about the centre: the step was too long.
             t = max(wanted, t / 3.0)
     return Peak(centre, value, evaluations)
