@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvbound.models.errors import OptionError
-
 if TYPE_CHECKING:
     from kvbound.models.problem import Problem
     from kvbound.solvers.routers.metrics import Limits
@@ -31,6 +29,8 @@ Seeds = Annotated[int, typer.Option("--seeds", metavar="N", min=1, help="Seeds o
 
 def parse_rate(text: str | None, problem: Problem) -> float | None:
     """A rate above 0, or None for the arrivals of the source."""
+    from kvbound.models.errors import OptionError
+
     if text is None:
         return None
     if text in ("trace", "from trace", "from-trace"):
