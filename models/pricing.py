@@ -53,6 +53,11 @@ class Layout:
     ticks: IntArray
     offsets: IntArray
 
+    @property
+    def arrays(self) -> tuple[IntArray, ...]:
+        """What the kernels take, in their order: everything but the offsets."""
+        return self.ptr, self.lo, self.hi, self.a, self.b, self.scale, self.base, self.ticks
+
     @classmethod
     def build(
         cls, prompt: IntArray, output: IntArray, memory: int, weights: Sequence[Weight], ticks: Sequence[int]
@@ -175,14 +180,7 @@ def cheapest_starts(
         arrival,
         lam.dtype.type(unit),
         horizon,
-        layout.ptr,
-        layout.lo,
-        layout.hi,
-        layout.a,
-        layout.b,
-        layout.scale,
-        layout.base,
-        layout.ticks,
+        *layout.arrays,
         lam,
         the,
         value,
@@ -217,14 +215,7 @@ def start_costs(
         output,
         arrival,
         lam.dtype.type(unit),
-        layout.ptr,
-        layout.lo,
-        layout.hi,
-        layout.a,
-        layout.b,
-        layout.scale,
-        layout.base,
-        layout.ticks,
+        *layout.arrays,
         lam,
         the,
         out,
