@@ -1,0 +1,1 @@
+"""Instances made to defeat a heuristic: families with known growth, seeded search, and records that anybody can check."""
