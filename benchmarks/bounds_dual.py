@@ -1,11 +1,13 @@
 """The dual method against its rivals: plain subgradient with the same kernel, and the LP optimum by HiGHS.
 
     python benchmarks/bounds_dual.py [--part subgradient|lp] [--limit SECONDS] [--sources A B …]
+                                     [--rows memory|stagger|both] [--weights K] [--starts N]
 
 `subgradient`: value over time of the smoothed dual ascent and of projected subgradient steps of Polyak's length
     towards a goal above the best value (halved when nothing improves), same rows, same start, same kernel.
 `lp`: the dual ascent, and HiGHS on the same program written by differences (interior point without crossover, its
-    fastest way that we know of), memory rows and memory with the stagger rows that the ascent chose.
+    fastest way that we know of), memory rows and memory with the stagger rows that the ascent chose (the K with the
+    largest prices). `--starts` lifts the size up to which HiGHS is asked.
 
 CPU seconds of one thread: set NUMBA_NUM_THREADS=1.
 """
@@ -23,6 +25,7 @@ from kvbound.instances import load
 from kvbound.models import Problem
 from kvbound.models.errors import KvboundError
 from kvbound.models.weights import BatchWeight, MemoryWeight, Weight
+from kvbound.solvers.bounds import linear_program
 from kvbound.solvers.bounds.lagrangian import PriceSearch, finish, memory_prices, stagger_prices
 from kvbound.solvers.bounds.linear_program import lp_prices
 from kvbound.solvers.bounds.rounding import certify_prices
@@ -98,22 +101,27 @@ def against_subgradient(sources: list[str], limit: float) -> None:
             print(f"| {source} | {name} | {max(v for _, v in trace):.1f} | {' | '.join(cells)} |", flush=True)
 
 
-def against_highs(sources: list[str], limit: float) -> None:
+def heaviest(search: PriceSearch, most: int) -> tuple[Weight, ...]:
+    """The stagger weights of a search by the sum of their prices, `most` of them."""
+    plain = MemoryWeight | BatchWeight
+    sums = [float(p.sum()) for p in search.dual.split(search.best.prices)]
+    order = sorted(range(len(sums)), key=lambda i: -sums[i])
+    return tuple(search.rows[i].weight for i in order if not isinstance(search.rows[i].weight, plain))[:most]
+
+
+def against_highs(sources: list[str], limit: float, rows_of: str = "both", most: int = 100) -> None:
     """Both values and times, without and with stagger rows; `limit` is HiGHS's."""
     print("\n| instance | starts | rows of | LP by HiGHS | s | dual ascent | s | below LP | times faster |")
     print("|---|--:|---|--:|--:|--:|--:|--:|--:|")
     for source in sources:
         problem = load(source).problem
-        chosen = stagger_prices(problem, Deadline(30.0))
-        plain = MemoryWeight | BatchWeight
-        weights = tuple(r.weight for r in chosen.rows if not isinstance(r.weight, plain))
-        for rows in ((), weights) if weights else ((),):
+        weights = () if rows_of == "memory" else heaviest(stagger_prices(problem, Deadline(30.0)), most)
+        sets = [()] if rows_of != "stagger" else []
+        sets += [weights] if weights else []
+        for rows in sets:
+            certify_prices(problem, "lagrangian", PriceSearch(problem, Deadline()).terms())  # compiled and warm
             began = clock()
-            search = PriceSearch(problem, Deadline())
-            if rows:
-                search = _with_weights(problem, rows)
-            else:
-                finish(search, 5e-6)
+            search = _with_weights(problem, rows)
             certificate = certify_prices(problem, "lagrangian", search.terms())
             dual = clock() - began
             name = f"memory, {len(rows)} stagger weights" if rows else "memory"
@@ -138,6 +146,8 @@ def against_highs(sources: list[str], limit: float) -> None:
 def _with_weights(problem: Problem, weights: tuple[Weight, ...]) -> PriceSearch:
     """The dual ascent on a given set of rows, memory prices first."""
     search = memory_prices(problem, Deadline())
+    if not weights:
+        return search
     search.extend(weights)
     search.prices, search.mu = search.best.prices.copy(), 2.5e-3 * search.mean_cost
     finish(search, 5e-6)
@@ -150,12 +160,16 @@ def main() -> None:
     parser.add_argument("--part", choices=["subgradient", "lp", "all"], default="all")
     parser.add_argument("--limit", type=float, default=None, help="CPU seconds per method, or HiGHS's wall-clock limit")
     parser.add_argument("--sources", nargs="+", default=None)
+    parser.add_argument("--rows", choices=["memory", "stagger", "both"], default="both")
+    parser.add_argument("--weights", type=int, default=100, help="stagger weights in the LP, at most")
+    parser.add_argument("--starts", type=int, default=linear_program.MOST_STARTS, help="starts in the LP, at most")
     options = parser.parse_args()
     print(f"{datetime.date.today()}, CPU seconds of one thread")
     stagger_prices(load("tiny:n=8,seed=0").problem, Deadline(5.0))  # compile first
+    linear_program.MOST_STARTS = options.starts
     parts: dict[str, tuple[Callable[[list[str], float], None], list[str], float]] = {
         "subgradient": (against_subgradient, SUBGRADIENT, 20.0),
-        "lp": (against_highs, LP, 600.0),
+        "lp": (lambda s, t: against_highs(s, t, options.rows, options.weights), LP, 600.0),
     }
     for part, (run, sources, limit) in parts.items():
         if options.part in (part, "all"):
