@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 SOURCE ?= mix:n=2000,seed=0
 MEMORY ?= 16492
+# Files of tests side by side, one per core; PYTEST= runs them one after the other.
+PYTEST ?= -n auto --dist loadfile
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -47,10 +49,10 @@ gap: $(VENV)/stamp.run
 	$(BIN)/kvbound gap "$(SOURCE)" --memory $(MEMORY)
 
 test: $(VENV)/stamp.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PYTEST)
 
 test-all: $(VENV)/stamp.test
-	$(BIN)/python -m pytest -m "slow or not slow"
+	$(BIN)/python -m pytest $(PYTEST) -m "slow or not slow"
 
 lint: $(VENV)/stamp.dev
 	$(BIN)/ruff check .
