@@ -33,6 +33,11 @@ def policy_from_file(path: Path) -> Policy:
         code = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    return policy_from_code(code, path)
+
+
+def policy_from_code(code: str, path: Path) -> Policy:
+    """Return the policy in the text of a policy file; `path` is for its name and for messages (`InputError`)."""
     scope: dict[str, Any] = {"__name__": path.stem, "__file__": str(path)}
     _call(path, lambda: exec(compile(code, str(path), "exec"), scope))
     function = scope.get("order")
