@@ -8,7 +8,7 @@ PYTEST ?= -n auto --dist loadfile
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help gap test test-all lint format types imports check clean
+.PHONY: help gap test test-all docs lint format types imports check clean
 .DEFAULT_GOAL := help
 
 WORKS := $(BIN)/python -c "import pip, sys; sys.exit(sys.version_info < (3, 11))" 2>/dev/null
@@ -21,6 +21,7 @@ endif
 help:
 	@echo "make gap       install into $(VENV) and compare all policies with a certified bound on $(SOURCE)"
 	@echo "make test      install with the test extra and run all fast tests;  make test-all: the slow ones too"
+	@echo "make docs      the documentation as a site in build/site, strictly: a broken link fails"
 	@echo "make lint      ruff;  make types: mypy --strict;  make imports: the import rule;  make check: all of them"
 	@echo "make clean     remove $(VENV), build files and caches"
 
@@ -45,6 +46,10 @@ $(VENV)/stamp.dev: $(VENV)/stamp.test pyproject.toml
 	$(PIP) --editable ".[test,dev]"
 	@touch $@
 
+$(VENV)/stamp.docs: $(VENV)/stamp.venv pyproject.toml
+	$(PIP) --editable ".[docs]"
+	@touch $@ $(VENV)/stamp.run
+
 gap: $(VENV)/stamp.run
 	$(BIN)/kvbound gap "$(SOURCE)" --memory $(MEMORY)
 
@@ -53,6 +58,10 @@ test: $(VENV)/stamp.test
 
 test-all: $(VENV)/stamp.test
 	$(BIN)/python -m pytest $(PYTEST) -m "slow or not slow"
+
+docs: $(VENV)/stamp.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
 
 lint: $(VENV)/stamp.dev
 	$(BIN)/ruff check .

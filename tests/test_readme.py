@@ -7,12 +7,13 @@ import io
 import re
 from pathlib import Path
 
+from blocks import PAGES, blocks_of
 from cli import answer
 
 import kvbound
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+BLOCKS = [block.code for block in blocks_of(PAGES[0]) if block.language == "python"]
 
 
 def test_the_python_lines_run_and_print_a_table() -> None:
