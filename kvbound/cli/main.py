@@ -10,6 +10,7 @@ import typer
 
 from kvbound import __version__
 from kvbound.cli import (
+    attack,
     bound,
     catalogue,
     check,
@@ -20,6 +21,7 @@ from kvbound.cli import (
     pareto,
     policies,
     prices,
+    records,
     reduce,
     route,
     schedule,
@@ -65,6 +67,8 @@ for _command in (
     route.route,
     pareto.pareto,
     prices.prices,
+    attack.attack,
+    records.records,
     info.info,
     policies.policies,
     sources.sources,

@@ -36,7 +36,7 @@ def _move_block(sequence, trial, low, high, size, rightwards):  # type: ignore[n
 
 
 @njit(cache=True)
-def _rounds(  # type: ignore[no-untyped-def]
+def anneal_moves(  # type: ignore[no-untyped-def]
     moves,
     reach,
     temperature,
@@ -129,7 +129,7 @@ class Annealing:
             temperature = hot * 0.85**step if step < _ROUNDS_PER_DESCENT - 3 else 0.0
             size = int(min(chunk, max(1.0, np.ceil(budget.room_of_moves))))
             began = time.perf_counter()
-            tel, top = _rounds(
+            tel, top = anneal_moves(
                 size, max(1.0, n / (3 + step)), temperature, self._rng, sequence, delay, tel, self._instance,
                 self._points, self._rest, self._start, self._worker, top_sequence, top_delay, top,
             )  # fmt: skip
