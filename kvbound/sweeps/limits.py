@@ -131,7 +131,9 @@ def run_limited(task: Task) -> Outcome | None:
         text = "the process of the cell could not be started" if runner is None else runner.ending()
         _here.runner = None
         seconds = time.monotonic() - begin
-        return Outcome("failed", error=text, seconds=seconds, started=started, finished=now(), host=socket.gethostname())
+        return Outcome(
+            "failed", error=text, seconds=seconds, started=started, finished=now(), host=socket.gethostname()
+        )
 
 
 def resident_megabytes(pid: int) -> float | None:

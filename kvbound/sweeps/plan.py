@@ -203,4 +203,8 @@ def _nearest(where: str) -> str:
     )
     near = difflib.get_close_matches(key, model.model_fields, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{hint} Known here: {', '.join(model.model_fields)}" if hint else f"; known here: {', '.join(model.model_fields)}"
+    return (
+        f"{hint} Known here: {', '.join(model.model_fields)}"
+        if hint
+        else f"; known here: {', '.join(model.model_fields)}"
+    )

@@ -215,17 +215,22 @@ class ResultStore:
         with self._guard():
             return dict(self._db.execute("SELECT key, status FROM cells"))
 
-    def cells(self, *, blobs: bool = True, keys: Iterable[str] | None = None) -> Iterator[Stored]:
-        """All cells in the order of source, seed, kind, method, options; without blobs they are None (faster)."""
-        wanted = None if keys is None else set(keys)
+    def cells(self, *, blobs: bool = True) -> Iterator[Stored]:
+        """All cells in the order of source, seed, kind, method, options; without blobs these are None (faster)."""
         columns = [c if blobs or c not in ("schedule", "execution", "certificate") else "NULL" for c in COLUMNS]
         with self._guard():
             cursor = self._db.execute(
                 f"SELECT {', '.join(columns)} FROM cells ORDER BY source, seed, setting, kind, method, options, key"
             )
             for row in cursor:
-                if wanted is None or row[0] in wanted:
-                    yield self._stored(row)
+                yield self._stored(row)
+
+    def rows(self, keys: Iterable[str]) -> list[Stored]:
+        """The cells with these keys; a key that is not there is left out."""
+        with self._guard():
+            query = f"SELECT {', '.join(COLUMNS)} FROM cells WHERE key = ?"
+            found = [self._db.execute(query, (key,)).fetchone() for key in keys]
+        return [self._stored(row) for row in found if row is not None]
 
     def keys(self, condition: str = "1") -> list[str]:
         """Keys of the cells for which an SQL condition over the columns of `cells` holds, sorted."""

@@ -66,7 +66,9 @@ def objective_of(problem: Problem, options: dict[str, Any]) -> tuple[Reward, Lim
     return parse_weights(options.get("weights", "average"), horizon, limits), limits
 
 
-def figures(problem: Problem, schedule: Schedule, execution: Execution | None, options: dict[str, Any]) -> dict[str, Any]:
+def figures(
+    problem: Problem, schedule: Schedule, execution: Execution | None, options: dict[str, Any]
+) -> dict[str, Any]:
     """All figures of a checked schedule: latencies, throughput, SLOs, use of the fleet, reward (docs/routing.md)."""
     objective, limits = objective_of(problem, options)
     if execution is None:
@@ -131,7 +133,11 @@ def _exact(problem: Problem, cell: Cell, code: str | None) -> Outcome:
         "proved_by": found.proved_by,
     } | _evidence(found.certificate)
     stored = None if found.certificate is None else pack_certificate(found.certificate)
-    proof = {"bound": found.bound, "verified": None if found.bound is None else stored is not None, "certificate": stored}
+    proof = {
+        "bound": found.bound,
+        "verified": None if found.bound is None else stored is not None,
+        "certificate": stored,
+    }
     if found.schedule is None:
         return Outcome("done", metrics=metrics, **proof)
     done = _scheduled(problem, cell, found.schedule, found.tel, None)
