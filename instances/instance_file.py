@@ -77,7 +77,7 @@ def read_instance(path: str | Path) -> Problem:
         raise InputError(f"{path}: {error}") from None
 
 
-def write_instance(problem: Problem, path: str | Path) -> None:
+def write_instance(path: str | Path, problem: Problem) -> None:
     """Write `problem` to `path` as JSON, whole or not at all (`InputError`)."""
     write_atomic(path, instance_to_json(problem))
 

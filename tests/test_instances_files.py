@@ -54,7 +54,7 @@ def problems(draw: st.DrawFn) -> Problem:
 @settings(max_examples=60, deadline=None)
 def test_instance_round_trip_is_exact(tmp_path_factory: pytest.TempPathFactory, problem: Problem) -> None:
     path = tmp_path_factory.mktemp("round") / "i.json"
-    write_instance(problem, path)
+    write_instance(path, problem)
     for back in (read_instance(path), load(str(path)).problem):
         assert back == problem
         assert back.fingerprint() == problem.fingerprint()
@@ -217,7 +217,7 @@ def test_atomic_write_replaces_follows_links_and_respects_the_umask(tmp_path: Pa
 def test_unwritable_output(tmp_path: Path, problem: Problem, target: str) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match=r"cannot be written|is a directory"):
-        write_instance(problem, f"{tmp_path}/{target}")
+        write_instance(f"{tmp_path}/{target}", problem)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 

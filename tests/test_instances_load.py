@@ -86,7 +86,7 @@ def test_step_seconds_needs_times(tmp_path: Path) -> None:
 def test_an_instance_keeps_its_fleet_unless_told_otherwise(tmp_path: Path) -> None:
     path = tmp_path / "i.json"
     problem = Problem(Requests(np.array([1, 2]), np.array([3, 4])), Fleet((50, 60), (None, 7)), name="two", origin="me")
-    write_instance(problem, path)
+    write_instance(path, problem)
     assert load(str(path)).problem == problem
     assert load(str(path), memory=70).problem.fleet == Fleet((70, 70), (None, 7))
     assert load(str(path), batch=2).problem.fleet == Fleet((50, 60), (2, 2))

@@ -24,7 +24,7 @@ def generate(
 
     require_writable(output)
     loaded = options.load()
-    write_instance(loaded.problem, output)
+    write_instance(output, loaded.problem)
     if options.json:
         print_json({"instance": instance_json(loaded), "file": str(output), "notes": list(loaded.notes)})
     else:

@@ -208,7 +208,7 @@ def _write_instance(reduced: Reduced, path: Path) -> None:
 
     if not hasattr(reduced.target, "problem"):
         raise OptionError(f"{reduced.target.name} is no scheduling problem; -o writes instances of tel")
-    write_instance(reduced.target.problem, path)
+    write_instance(path, reduced.target.problem)
 
 
 def _write_certificate(reduced: Reduced, path: Path) -> None:
