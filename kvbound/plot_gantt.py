@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvbound.models.problem import Problem
+from kvbound.models.requests import IntArray
 from kvbound.models.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -20,8 +21,16 @@ RIDGES = 160
 _LANES = 20
 
 
-def draw_gantt(axes: Axes, problem: Problem, schedule: Schedule, name: str) -> None:
-    """Draw waiting (grey) and staircases (coloured by output length), lanes in order of start.
+def draw_gantt(
+    axes: Axes,
+    problem: Problem,
+    schedule: Schedule,
+    name: str,
+    *,
+    order: IntArray | None = None,
+    legend: bool = True,
+) -> None:
+    """Draw waiting (grey) and staircases (coloured by output length), lanes in order of start (or in `order`).
 
     Heights compare across lanes. With more requests than fit as full lanes the largest peak reaches over
     several lanes, as in a ridgeline plot; with many (more than `RIDGES`) each request is a bar.
@@ -34,7 +43,7 @@ def draw_gantt(axes: Axes, problem: Problem, schedule: Schedule, name: str) -> N
     requests = problem.requests
     output, peak = requests.output, requests.peak
     completion = schedule.completion(requests)
-    lanes = np.lexsort((completion, schedule.start))
+    lanes = np.lexsort((completion, schedule.start)) if order is None else order
     lanes = lanes[schedule.served[lanes]]
     many = len(lanes) > RIDGES
     scale = 0.92 * max(1.0, len(lanes) / _LANES) / float(peak.max())
@@ -78,6 +87,8 @@ def draw_gantt(axes: Axes, problem: Problem, schedule: Schedule, name: str) -> N
     _lane_labels(axes, lanes.tolist())
     title = f"{problem.name}" + (f" – schedule of {name}" if name else "")
     axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
+    if not legend:
+        return
     extend = "max" if output.max() > (colour.vmax or 0) else "neither"
     bar = axes.figure.colorbar(ScalarMappable(colour, "viridis"), ax=axes, pad=0.01, fraction=0.03, extend=extend)
     bar.set_label("output length o (tokens)", fontsize=8)
