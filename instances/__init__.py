@@ -11,7 +11,7 @@ from kvbound.instances.load import Loaded, load
 from kvbound.instances.predictions import with_predictions
 from kvbound.instances.read import read_trace
 from kvbound.instances.schedule_file import read_schedule, schedule_to_json, write_schedule
-from kvbound.instances.source import Generated, generate, sources
+from kvbound.instances.source import Generated, family_sources, generate, sources
 from kvbound.instances.trace import Trace
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Statistics",
     "Summary",
     "Trace",
+    "family_sources",
     "generate",
     "instance_to_json",
     "load",

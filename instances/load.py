@@ -72,7 +72,8 @@ def load(
     Parameters
     ----------
     source
-        E.g. `trace.csv`, `tiny:n=8,seed=0`, `mix:n=2000,long=0.2`, `catalogue:azure-conv-200`.
+        E.g. `trace.csv`, `tiny:n=8,seed=0`, `mix:n=2000,long=0.2`, `family:fcfs,memory=196`,
+        `catalogue:azure-conv-200`.
     memory, workers, batch
         KV tokens and batch size of each worker and their number. They replace what an instance file or a
         generator brings along (`workers` 1 and None mean: leave it); default memory of a trace: 16492.
@@ -135,7 +136,7 @@ def _check_options(limit: int | None, offset: int, step_seconds: float | None) -
 
 def _generated(source: str) -> _Raw:
     made = generate(source)
-    return _Raw(made.name, f"generator: {made.summary}", made.requests, Fleet.uniform(made.memory))
+    return _Raw(made.name, f"generator: {made.summary}", made.requests, Fleet.uniform(made.memory, made.workers))
 
 
 def _read(source: str) -> _Raw:

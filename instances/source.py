@@ -2,7 +2,8 @@
 
 Every generator also takes arrivals (`arrivals=poisson,rate=0.5` or `arrivals=burst,size=20,every=100`) and
 predictions (`noise=0.2`, `point=0.2`, `bins=64` or `lognormal=0.5`). They have random numbers of their own,
-so adding them changes no length.
+so adding them changes no length. `family:fcfs,memory=196` is a member of a family of bad instances
+(`kvbound.instances.adversarial.families`), which is what it is and takes neither.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from kvbound.instances import arrivals, predictions
+from kvbound.instances.adversarial import families
 from kvbound.instances.generators import GENERATORS
 from kvbound.instances.parameters import Parameter, Value, nearest, parse_parameters, show
 from kvbound.models.errors import InputError, OptionError
@@ -36,6 +38,8 @@ COMMON = (
     Parameter("bins", "int", None, "predictions: bins of this many tokens", 1, MAX_TOKENS),
     Parameter("lognormal", "float", None, "predictions: one value off by a lognormal factor of this sigma", 0, 10),
 )
+#: First word of a family of bad instances: `family:fcfs,memory=196`.
+FAMILY = "family"
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PROCESS = {"poisson": ("rate",), "burst": ("size", "every")}
 # A stream beside that of the lengths: default_rng([seed, stream]) never meets default_rng(seed).
@@ -54,12 +58,15 @@ class Generated:
         What was drawn, and the memory it is meant for.
     summary
         What it is, for people.
+    workers
+        Workers it is meant for.
     """
 
     name: str
     requests: Requests
     memory: int
     summary: str
+    workers: int = 1
 
 
 def is_generator(source: str) -> bool:
@@ -69,7 +76,7 @@ def is_generator(source: str) -> bool:
     is taken for a misspelt generator when no such file exists.
     """
     word, colon, _ = source.partition(":")
-    if word in GENERATORS:
+    if word in GENERATORS or (word == FAMILY and colon):
         return True
     return bool(colon and _WORD.fullmatch(word) and len(word) > 1 and not Path(source).exists())
 
@@ -83,11 +90,16 @@ def generate(source: str) -> Generated:
         Unknown generator or parameter (the nearest is named), wrong value, options that need one another.
     """
     word, _, text = source.partition(":")
+    if word == FAMILY:
+        name, member, family = families.from_source(source)
+        summary = f"family {family.name}: {family.summary}"
+        return Generated(name, member.requests, member.memory, summary, member.workers)
     generator = GENERATORS.get(word)
     if generator is None:
+        known = (*GENERATORS, FAMILY)
         raise OptionError(
-            f"{source}: unknown generator {word!r}{nearest(word, GENERATORS)}; known are "
-            f"{', '.join(GENERATORS)}, or give the path of a file"
+            f"{source}: unknown generator {word!r}{nearest(word, known)}; known are "
+            f"{', '.join(known)}, or give the path of a file"
         )
     given = parse_parameters(source, text, (*generator.parameters, *COMMON))
     extras = {p.name: given[p.name] for p in COMMON if p.name in given}
@@ -109,7 +121,20 @@ def generate(source: str) -> Generated:
 def sources() -> list[tuple[str, str, str]]:
     """Return (name, parameters with types and defaults, summary) of every generator, for help texts."""
     rows = [(g.name, ", ".join(p.describe() for p in g.parameters), g.summary) for g in GENERATORS.values()]
-    return [*rows, ("(every generator)", ", ".join(p.describe() for p in COMMON), "arrivals and predictions")]
+    common = ("(every generator)", ", ".join(p.describe() for p in COMMON), "arrivals and predictions")
+    return [*rows, common]
+
+
+def family_sources() -> list[tuple[str, str, str]]:
+    """Return (source, parameters, summary with whom it hurts and how much) of every family of bad instances."""
+    return [
+        (
+            f"{FAMILY}:{f.name}",
+            ", ".join(p.describe() for p in f.parameters),
+            f"{f.summary}; hurts {', '.join(f.hurts[:3])}{' and others' if len(f.hurts) > 3 else ''}: {f.growth}",
+        )
+        for f in families.FAMILIES.values()
+    ]
 
 
 def _check_extras(source: str, extras: dict[str, Value]) -> None:

@@ -1,0 +1,140 @@
+"""Equal volumes that block one another: smallest volume first, and what every list schedule loses at the start."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvbound.instances.adversarial.families.base import (
+    Family,
+    Member,
+    conveyor,
+    conveyor_starts,
+    conveyor_tel,
+    memory,
+    require,
+    serial,
+    triangle,
+    waves,
+)
+from kvbound.instances.parameters import Parameter
+from kvbound.models.requests import Requests
+from kvbound.models.schedule import Schedule
+
+
+def thin_and_fat(memory: int, thin: int, alpha: float) -> tuple[int, int, int]:
+    """Lengths (prompt, output) of the thin requests and the peak V of the fat ones: the longest output that works.
+
+    Conditions: V = s·o + o(o + 1)/2 ≤ αM (equal volumes, the fat one is (V − 1, 1)), thin·(s + 1) > M − V (as long as
+    all thin ones run, the fat one waits), thin·(s + o) ≤ M (they fit together).
+    """
+    cap = int(alpha * memory)
+    for output in range(memory, 1, -1):
+        half = output * (output + 1) // 2
+        if half > cap:
+            continue
+        prompt = max(0, -((half + thin - memory - 1) // (output + thin)))
+        peak = prompt * output + half
+        if peak <= cap and thin * (prompt + 1) > memory - peak and thin * (prompt + output) <= memory:
+            return prompt, output, peak
+    require(False, f"memory={memory}, thin={thin}, alpha={alpha}: no lengths with equal volumes block; raise memory")
+    raise AssertionError
+
+
+def svf(memory: int, rounds: int = 30, thin: int = 1, alpha: float = 1.0) -> Member:
+    """Rounds of `thin` thin requests (s, o) and one fat (V − 1, 1), all of the same volume V ≤ αM: about 1/(1 − α).
+
+    Ties go to the lower index, so smallest volume first keeps the rounds (perturb by one token to do without ties). Let
+    m thin ones hold more than M − V together from their first step on. *Claim:* the fat one of round i starts at F_i ≥
+    i·o. The thin ones of round i start at F_{i−1} or later, all of them before the fat one. At F_i one of them has
+    completed, else all would be active in step F_i + 1; so F_i ≥ F_{i−1} + o. Hence with K rounds
+
+        TEL(SVF) ≥ Σ_i [(i·o + 1) + m·((i − 1)·o + o)] = (m + 1)·o·K(K + 1)/2 + K ,
+
+    and with m = 1 exactly K(K + 1)(o + 1) − K, as then nothing fits beside the fat one. The reference takes the thin
+    ones first, side by side, then the fat ones (or the other way round), TEL ≈ (m + 1)²K²V/(2M) when m is large.
+    As V = αM and m·s ≈ (1 − α)M, s ≫ o (M → ∞): o = V/s = mα/(1 − α), and for K, m → ∞ the ratio tends to
+
+        (m + 1)·o / ((m + 1)²·α) → 1/(1 − α) .
+
+    The theorem (docs/math.md §7) allows 1 + 2/(1 − α). With α = 1, m = 1 the thin ones have o ≈ √(2M), run alone one by
+    one in SVF and √(M/2) at a time in the reference: the ratio is of order √M, so no constant holds without α.
+    """
+    s, o, peak = thin_and_fat(memory, thin, alpha)
+    count = thin * rounds
+    width, gap = conveyor(count, s, o, memory)
+    beside = conveyor_tel(count, o, width, gap)
+    end = (-(-count // width) - 1) * gap + o
+    thin_first, fat_first = rounds * end, count * rounds
+    starts = conveyor_starts(count, width, gap)
+    fats = serial(end, 1, rounds)
+    if fat_first < thin_first:
+        starts, fats = starts + rounds, fats - end
+    order = np.concatenate([starts.reshape(rounds, thin), fats[:, None]], axis=1)
+    one_round = np.array([[s, o]] * thin + [[peak - 1, 1]], dtype=np.int64)
+    lengths = np.tile(one_round, (rounds, 1))
+    exact = thin == 1
+    policy = rounds * (rounds + 1) * (o + 1) - rounds if exact else (thin + 1) * o * triangle(rounds) + rounds
+    return Member(
+        Requests(lengths[:, 0], lengths[:, 1]),
+        memory,
+        Schedule(order.ravel()),
+        beside + triangle(rounds) + min(thin_first, fat_first),
+        policy,
+        exact,
+    )
+
+
+def lockstep(memory: int, fit: int = 4, n: int = 200) -> Member:
+    """n × (0, M/r): identical requests of which r start together; every list schedule is 2 − 1/r off as n → ∞.
+
+    All orders are alike. r = `fit` of them start at once, since their peaks sum up to M, and until they complete, all
+    at the same time, nobody else fits: TEL = o·Σ⌈i/r⌉ ≈ o·n²/(2r), half of the memory is idle on average. Started one
+    by one every o/(2r − 1) steps, 2r − 1 run at a time: at a completion they hold d·(1 + … + (2r − 1)) = d·r(2r − 1) =
+    M tokens with d = o/(2r − 1). TEL ≈ n²·o/(2(2r − 1)), so the ratio tends to (2r − 1)/r. No policy that starts
+    whatever fits and has only an order to choose, Sorted-F, SVF, Sorted-LP included, has a ratio below 2 (r → ∞), or
+    below 2 − α with peaks of at most αM.
+    """
+    require(memory % fit == 0, f"memory={memory} is not a multiple of fit={fit}; the peaks have to fill it exactly")
+    output = memory // fit
+    width, gap = conveyor(n, 0, output, memory)
+    zeros = np.zeros(n, np.int64)
+    return Member(
+        Requests(zeros, zeros + output),
+        memory,
+        Schedule(conveyor_starts(n, width, gap)),
+        conveyor_tel(n, output, width, gap),
+        output * waves(n, fit),
+    )
+
+
+_ROUNDS = Parameter("rounds", "int", 30, "number K of rounds", 1, 10**5)
+
+FAMILIES = (
+    Family(
+        "svf",
+        "equal volumes, thin ones that block a fat one, again and again",
+        ("svf",),
+        "1/(1 − α) (M, m, K → ∞); Θ(√M) at α = 1",
+        (
+            memory(196, 8),
+            _ROUNDS,
+            Parameter("thin", "int", 1, "thin requests m in a round", 1, 10**4),
+            Parameter("alpha", "float", 1.0, "largest peak over memory", 0.01, 1),
+        ),
+        svf,
+    ),
+    Family(
+        "lockstep",
+        "identical requests that start and end together",
+        ("fcfs", "mc-sf", "total-size", "svf", "volume-classes", "sorted-f:exact", "sorted-f:swap", "sorted-f:quantile",
+         "sorted-lp", "lp-swap", "area", "wspt", "weighted", "shortest-prompt", "longest-first",
+         "a-max", "a-min", "sorted-f:a-min", "sorted-f:online"),
+        "2 − 1/r (n → ∞)",
+        (
+            memory(196, 1),
+            Parameter("fit", "int", 4, "r: how many peaks fill the memory", 1, 10**6),
+            Parameter("n", "int", 200, "number of requests", 1, 10**6),
+        ),
+        lockstep,
+    ),
+)  # fmt: skip
