@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, no_type_check
 
 from kvbound.models.errors import InputError, OptionError
 from kvbound.sweeps.task import Finished, Task, run_task
@@ -88,6 +88,7 @@ def _loky(stack: ExitStack, address: str | None, jobs: int | None) -> Pool:
     return Pool(jobs or cpu_count())
 
 
+@no_type_check  # distributed has annotations, but none on its constructors
 def _dask(stack: ExitStack, address: str | None, jobs: int | None) -> Pool:
     from distributed import Client, LocalCluster
     from joblib import cpu_count, parallel_config

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvbound.models.errors import OptionError
@@ -25,7 +26,14 @@ def resolved(plan: Plan, kind: Kind) -> list[str]:
         case "policy":
             from kvbound.custom import policies
 
-            return [*(p.name for p in policies(plan.policies)), *plan.policy_files]
+            names = [p.name for p in policies(plan.policies)]
+            for file in plan.policy_files:
+                if Path(file).stem in names:
+                    raise OptionError(
+                        f"{file}: the name {Path(file).stem!r} is taken by another policy; rename the file"
+                    )
+                names.append(Path(file).stem)
+            return names
         case "search":
             from kvbound.custom import policies
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from kvbound.instances import read_text
 from kvbound.models.errors import InputError, KvboundError
@@ -17,8 +17,14 @@ from kvbound.sweeps.cell import KINDS, Cell, Kind, canonical
 from kvbound.sweeps.setting import Setting
 
 _T = TypeVar("_T")
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
 #: One value or a list of them.
-_Some = _T | Annotated[list[_T], Field(min_length=1)]
+_Some = Annotated[list[_T], BeforeValidator(_listed), Field(min_length=1)]
 _None = Literal["none"]
 _Count = Annotated[int, Field(ge=1)]
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -62,7 +68,7 @@ class SettingGrid(_Strict):
 class OptionGrid(_Strict):
     """Options of methods; lists span the grid."""
 
-    time_limit: _Some[Annotated[float, Field(ge=0, allow_inf_nan=False)] | _None] = 30.0
+    time_limit: _Some[Annotated[float, Field(ge=0, allow_inf_nan=False)] | _None] = [30.0]
     moves: _Some[_Count] | None = None
     weights: _Some[str] | None = None
     horizon: _Some[_Count] | None = None
@@ -153,7 +159,9 @@ def plan_from(data: dict[str, Any], path: str) -> Plan:
     try:
         return Plan.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        found = error.errors(include_url=False)
+        unknown = [one for one in found if one["type"] == "extra_forbidden"]
+        first = max(unknown or found, key=lambda one: len(one["loc"]))  # of a union the member that got furthest
         where = ".".join(str(part) for part in first["loc"] if not _internal(part))
         if first["type"] == "extra_forbidden":
             raise InputError(f"{path}: {where}: unknown key{_nearest(where)}") from None
@@ -163,13 +171,14 @@ def plan_from(data: dict[str, Any], path: str) -> Plan:
 
 
 def read_codes(plan: Plan) -> dict[str, str]:
-    """Text of every policy file of the plan, by its path as written there; each one must define a policy."""
+    """Text of every policy file of the plan by the policy's name, the file's stem; each one must define a policy."""
     from kvbound.custom import policy_from_code
 
     codes: dict[str, str] = {}
     for name in plan.policy_files:
-        codes[name] = read_text(name)
-        policy_from_code(codes[name], Path(name))
+        code = read_text(name)
+        policy_from_code(code, Path(name))
+        codes[Path(name).stem] = code
     return codes
 
 
@@ -186,25 +195,22 @@ _KEY: dict[Kind, str] = {
 def _grid(model: SettingGrid | OptionGrid) -> Iterator[dict[str, Any]]:
     """Every combination of values; what is not given is left out, and so is "none" where it is the default."""
     given = {key: value for key, value in model.model_dump().items() if value is not None}
-    lists = [value if isinstance(value, list) else [value] for value in given.values()]
+    lists = [value if isinstance(value, list) else [value] for value in given.values()]  # drop_too_large is one value
     for values in itertools.product(*lists):
         yield {key: value for key, value in zip(given, values, strict=True) if value != "none"}
 
 
 def _internal(part: str | int) -> bool:
     """Whether pydantic's name of a member of a union stands in a location."""
-    return isinstance(part, str) and (any(c in part for c in "[](),'") or part in ("int", "float", "str", "Seeds"))
+    return isinstance(part, str) and (not part.isidentifier() or part in ("int", "float", "str", "Seeds"))
 
 
 def _nearest(where: str) -> str:
     *tables, key = where.split(".")
-    model: type[BaseModel] = {"setting": SettingGrid, "options": OptionGrid, "limits": CellLimits, "seeds": Seeds}.get(
-        tables[0] if tables else "", Plan
-    )
-    near = difflib.get_close_matches(key, model.model_fields, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    return (
-        f"{hint} Known here: {', '.join(model.model_fields)}"
-        if hint
-        else f"; known here: {', '.join(model.model_fields)}"
-    )
+    models: dict[str, type[BaseModel]] = {
+        "setting": SettingGrid, "options": OptionGrid, "limits": CellLimits, "seeds": Seeds
+    }  # fmt: skip
+    known = list(models.get(tables[0] if tables else "", Plan).model_fields)
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ";"
+    return f"{hint} Known here: {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""The process that runs cells under limits: `python -m kvbound.sweeps.runner FD`, started by `kvbound.sweeps.limits`."""
+"""The process that runs cells under limits: `python -m kvbound.sweeps.runner FD`, from `kvbound.sweeps.limits`."""
 
 from __future__ import annotations
 

@@ -133,15 +133,11 @@ def _exact(problem: Problem, cell: Cell, code: str | None) -> Outcome:
         "proved_by": found.proved_by,
     } | _evidence(found.certificate)
     stored = None if found.certificate is None else pack_certificate(found.certificate)
-    proof = {
-        "bound": found.bound,
-        "verified": None if found.bound is None else stored is not None,
-        "certificate": stored,
-    }
-    if found.schedule is None:
-        return Outcome("done", metrics=metrics, **proof)
-    done = _scheduled(problem, cell, found.schedule, found.tel, None)
-    return replace(done, metrics=(done.metrics or {}) | metrics, **proof)
+    verified = None if found.bound is None else stored is not None
+    done = Outcome("done") if found.schedule is None else _scheduled(problem, cell, found.schedule, found.tel, None)
+    return replace(
+        done, bound=found.bound, verified=verified, certificate=stored, metrics=(done.metrics or {}) | metrics
+    )
 
 
 def _search(problem: Problem, cell: Cell, code: str | None) -> Outcome:
@@ -166,7 +162,7 @@ _RUN: dict[Kind, Callable[[Problem, Cell, str | None], Outcome]] = {
 
 def _named(method: str, code: str | None) -> Policy:
     if code is not None:
-        return policy_from_code(code, Path(method))
+        return policy_from_code(code, Path(f"{method}.py"))
     chosen = policies([method])
     if len(chosen) != 1:
         raise OptionError(f"{method} names {len(chosen)} policies; a cell runs exactly one")
