@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
-from kvbound.attack_certify import Effort, certify, finding
+from kvbound.attack_certify import MOVES, Effort, better_schedule, certify, finding
 from kvbound.attack_islands import STORE, Plan, ranked, read_state, run_islands, write_state
 from kvbound.attack_sides import Target, sides
-from kvbound.instances.adversarial.groups import Groups, Space, size
-from kvbound.instances.adversarial.record import SMALL, Record, ReferenceKind
-from kvbound.instances.adversarial.search import Found, Island
+from kvbound.instances.adversarial.groups import Group, Groups, Space, size
+from kvbound.instances.adversarial.record import SMALL, Finding, Record, ReferenceKind
+from kvbound.instances.adversarial.search import Found, Island, Sides
 from kvbound.instances.adversarial.shrink import shrunk
 from kvbound.models.errors import OptionError
 from kvbound.records import require_true
@@ -25,9 +24,11 @@ from kvbound.solvers.routers import Router
 #: What a policy can be measured against.
 AGAINST: tuple[ReferenceKind, ...] = get_args(ReferenceKind)
 #: Share of the time for the search; shrinking and certifying have the rest.
-SEARCH_SHARE, SHRINK_SHARE = 0.7, 0.3
-#: Best instances that are certified; the one with the highest certified ratio wins.
-FINALISTS = 3
+SEARCH_SHARE = 0.7
+#: Shares of what is left then, and moves of the search that ranks the finalists.
+RANK_SHARE, SHRINK_SHARE, RANK_MOVES = 0.15, 0.3, 4000
+#: Best instances that are looked at once more.
+FINALISTS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,11 +108,11 @@ def attack(
         raise OptionError(f"jobs is {jobs}; it must be at least 1")
     plan = _plan(target, space, kind, seed, jobs)
     islands = read_state(resume, plan) if resume is not None and resume.exists() else plan.fresh()
+    _warm_up(target, space, kind)
     began = time.monotonic()
     if jobs > 1:
         plan.target()  # has to exist by name
     with until_interrupted(time_limit) as deadline:
-        _warm_up(target, space)
         search = deadline.share(SEARCH_SHARE)
         watch = _Watch(plan, target, resume, began, progress)
         islands = run_islands(
@@ -129,8 +130,10 @@ def attack(
     # The rest of the time; after Ctrl-C a little of it, so that what was found gets its certificate.
     left = None if deadline.seconds is None else max(2.0, deadline.seconds - (time.monotonic() - began))
     rest = Deadline(min(left or 20.0, 20.0) if interrupted else left)
-    how = f"evolutionary search, n ≤ {space.n}, M = {space.memory}, {len(islands)} island(s), against {kind}"
-    record = _best_record(best, space, target, kind, rest, shrink_memory, how, seed, total, began, progress)
+    how = f"kvbound attack, n ≤ {space.n}, M = {space.memory}, {len(islands)} island(s), against {kind}"
+    source = finding(how, seed, total, 0.0)
+    record = _best_record(best, space, target, kind, rest, shrink_memory, source, progress)
+    record = replace(record, found=replace(source, seconds=round(time.monotonic() - began, 1)))
     require_true(record, target)
     return Attack(record, record.groups, total, time.monotonic() - began, interrupted)
 
@@ -141,12 +144,15 @@ def _plan(target: Target, space: Space, kind: ReferenceKind, seed: int, jobs: in
     return Plan(what, target.name, target.seed, file, space, kind, seed, jobs)
 
 
-def _warm_up(target: Target, space: Space) -> None:
-    """Compile before the clock of the search matters."""
-    from kvbound.instances.adversarial.groups import Group
+def _warm_up(target: Target, space: Space, kind: ReferenceKind) -> None:
+    """Load the kernels, or compile them once after installation, before the clock runs."""
     from kvbound.solvers.search import prepare
 
     prepare()
+    if kind == "optimum":
+        from kvbound.solvers.exact import prepare as prepare_exact
+
+        prepare_exact()
     target.value(space.problem(space.repaired([Group(1, 1, 1), Group(1, 1, 2)])))
 
 
@@ -157,41 +163,48 @@ def _best_record(
     kind: ReferenceKind,
     deadline: Deadline,
     shrink_memory: bool,
-    how: str,
-    seed: int,
-    total: int,
-    began: float,
+    found: Finding,
     progress: ProgressCallback | None,
 ) -> Record:
-    """Certify the finalists, shrink the best of them, certify what came out, return the best of all."""
-    from dataclasses import replace
+    """Rank the finalists with a longer search, shrink the best of them, certify what came out.
 
-    steps = len(best) + 1
-    moves = None if deadline.seconds is not None else Effort().moves
-    found: list[tuple[Record, Found]] = []
-
-    def judged(candidate: Found, where: Space, left: int) -> Record:
-        left_over = deadline.share(1 / left).remaining
-        effort = Effort(left_over, moves, seed)
-        source = finding(how, seed, total, time.monotonic() - began)
-        return certify(where.problem(candidate.groups), target, kind, source, effort, progress)
-
-    for i, candidate in enumerate(best):
-        if found and deadline.passed:
-            break
-        found.append((judged(candidate, space, 2 * (steps - i)), candidate))
-    record, top = max(found, key=lambda pair: (pair[0].value, -pair[0].n))
-    share = deadline.share(SHRINK_SHARE)
+    When the smaller instance has a smaller ratio in the end (the search's reference was too weak), the one that it
+    came from is certified instead.
+    """
+    moves = None if deadline.seconds is not None else MOVES
     compare = sides(target, kind)
-    # The search's own reference may be a little worse than the record's: what it says is kept is the smaller ratio.
-    keep = Fraction(top.policy, top.reference)
-    small, where = shrunk(top, space, compare, keep=keep, memory=shrink_memory, stop=lambda: share.passed)
-    if small.groups != top.groups:
-        smaller = judged(small, where, 1)
-        weaker = record.reference.kind == "optimum" and smaller.reference.kind != "optimum"
-        if smaller.value >= record.value and not weaker:
-            record = smaller
-    return replace(record, found=replace(record.found, seconds=round(time.monotonic() - began, 1)))
+    share = deadline.share(RANK_SHARE)
+    ranked_again = []
+    for candidate in best:
+        if not ranked_again or not share.passed:
+            ranked_again.append(_looked_at(candidate, space, target, kind, found.seed))
+    top = max(ranked_again, key=lambda f: f.ratio)
+    share = deadline.share(SHRINK_SHARE)
+    small, where = shrunk(top, space, _thorough(compare), memory=shrink_memory, stop=lambda: share.passed)
+
+    def certified(candidate: Found, space: Space, part: float) -> Record:
+        effort = Effort(deadline.share(part).remaining, moves, found.seed)
+        return certify(space.problem(candidate.groups), target, kind, found, effort, progress)
+
+    record = certified(small, where, 0.7 if small.groups != top.groups else 1.0)
+    if small.groups != top.groups and record.value < top.ratio:
+        record = max(record, certified(top, space, 1.0), key=lambda r: r.value)
+    return record
+
+
+def _looked_at(candidate: Found, space: Space, target: Target, kind: ReferenceKind, seed: int) -> Found:
+    """The candidate with the reference that a longer search finds."""
+    if kind == "bound":
+        return candidate
+    problem = space.problem(candidate.groups)
+    effort = Effort(None, RANK_MOVES, seed)
+    _, value = better_schedule(problem, target.run(problem), Deadline(), effort, None)
+    return replace(candidate, reference=min(value, candidate.reference))
+
+
+def _thorough(compare: Sides) -> Sides:
+    """For shrinking: every step counts, nothing is screened."""
+    return replace(compare, screen=None)
 
 
 class _Watch:

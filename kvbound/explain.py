@@ -138,8 +138,9 @@ class Explanation:
         (prompt, output), tokens = max(held.items(), key=lambda item: item[1])
         share = 100 * tokens / (self.problem.fleet.pooled_memory * until)
         return (
-            f"Half of the {loser.shown} still wait at step {until:,} under {self.name}; until then requests ({prompt}, {output}) "
-            f"take {share:.0f} % of the memory-time, {self._use(self.policy, until):.0f} % is used in all."
+            f"Half of the {loser.shown} still wait at step {until:,} under {self.name}; until then requests "
+            f"({prompt}, {output}) take {share:.0f} % of the memory-time; "
+            f"{self._use(self.policy, until):.0f} % is used in all."
         )
 
     def _use(self, schedule: Schedule, until: int) -> float:

@@ -27,7 +27,7 @@ ReferenceValue = Callable[[Problem], int]
 
 #: Instances alive at once.
 POPULATION = 10
-#: A population ends after so many evaluations without a better best instance, per request of log2 scale (see `_stall`).
+#: A population ends after so many evaluations, × (1 + log2 n), without a better best instance.
 STALL = 120
 #: Best instances kept for new starts.
 ELITES = 6
@@ -190,7 +190,7 @@ class Island:
     def _evaluate(self, sides: Sides, groups: Groups, wanted: float) -> Found | None:
         """The instance with its values, or None when the policy declines or the ratio stays clearly below `wanted`."""
         self.evaluations += 1
-        known = self._memory.get(groups)
+        known, problem = self._memory.get(groups), None
         if known is None:
             if len(self._memory) >= _REMEMBERED:
                 self._memory.clear()
@@ -201,11 +201,12 @@ class Island:
             return None
         if sides.screen is not None:
             if known[1] is None:
-                known[1] = sides.screen(self.space.problem(groups))
+                problem = problem or self.space.problem(groups)
+                known[1] = sides.screen(problem)
             if known[0] * _SLACK < wanted * known[1]:
                 return None
         if known[2] is None:
-            known[2] = sides.reference(self.space.problem(groups))
+            known[2] = sides.reference(problem or self.space.problem(groups))
         return Found(groups, known[0], known[2])
 
     def state(self) -> dict[str, Any]:
