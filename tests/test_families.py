@@ -43,6 +43,9 @@ MEMBERS = [
     ("sorted-f", {"wide": 4, "rounds": 5, "base": 9}),
     ("sorted-f:halves", {"half": 30, "rounds": 4}),
     ("sorted-f:halves", {"half": 101, "rounds": 7}),
+    ("sorted-f", {"wide": 2, "rounds": 4, "late": 2, "width": 9}),
+    ("sorted-f", {"wide": 3, "rounds": 3, "base": 6, "late": 3, "width": 20}),
+    *(("sorted-lp", {"memory": m}) for m in (2, 9, 36, 100)),
     ("routers", {"memory": 10, "workers": 2, "rounds": 4}),
     ("routers", {"memory": 9, "workers": 3, "rounds": 5}),
     ("routers", {"memory": 7, "workers": 1, "rounds": 2}),
@@ -129,6 +132,23 @@ def test_sorted_f_passes_two() -> None:
     assert make("sorted-f:halves", half=10**6, rounds=300).ratio > Fraction(198, 100)
 
 
+def test_late_requests_cost_sorted_f_more() -> None:
+    """On the way to 3: proved by the closed form at a size whose tables the exact selector would refuse."""
+    member = make("sorted-f", wide=10, rounds=44, base=88, late=20, width=2640)
+    assert require_valid(member.problem("late"), member.reference) == member.reference_tel
+    assert member.ratio > Fraction(247, 100)
+
+
+def test_sorted_lp_is_unbounded() -> None:
+    """What the proof gives, and that the policy does worse: the LP starts the long request at 0."""
+    ratios = [make("sorted-lp", memory=4**e).ratio for e in range(4, 9)]
+    assert all(a < b for a, b in pairwise(ratios))
+    assert float(ratios[-1]) > 0.95 * sqrt(2 * 4**8) / 6
+    member = make("sorted-lp", memory=100)
+    assert tel(member.problem("relaxed"), "sorted-lp") > 6 * member.reference_tel
+    assert tel(member.problem("relaxed"), "lp-swap") == member.reference_tel
+
+
 def test_sorted_f_stays_small_where_others_grow() -> None:
     for name in ("fcfs", "total-size", "mc-sf"):
         member = make(name, memory=64)
@@ -188,6 +208,7 @@ def test_generate_writes_a_member(tmp_path: Path) -> None:
         ("family:svf,memory=9,alpha=0.05", ("alpha=0.05", "memory")),
         ("family:sorted-f:halves,half=10,rounds=9", ("rounds=9", "half")),
         ("family:sorted-f,wide=1", ("wide", "2")),
+        ("family:sorted-f,late=9", ("late=9", "width")),
         ("familly:fcfs", ("did you mean 'family'",)),
     ],
 )

@@ -6,14 +6,14 @@ Proofs stand in the docstrings of the builders and in docs/worst-case.md.
 
 from __future__ import annotations
 
-from kvbound.instances.adversarial.families import fcfs, fleets, outputs, sorted_f, volumes
+from kvbound.instances.adversarial.families import fcfs, fleets, outputs, relaxed, sorted_f, volumes
 from kvbound.instances.adversarial.families.base import Family, Member
 from kvbound.instances.parameters import Value, nearest, parse_parameters, show
 from kvbound.models.errors import InputError, OptionError
 
 #: Every family by its name.
 FAMILIES: dict[str, Family] = {
-    family.name: family for module in (fcfs, outputs, volumes, sorted_f, fleets) for family in module.FAMILIES
+    family.name: family for module in (fcfs, outputs, volumes, sorted_f, relaxed, fleets) for family in module.FAMILIES
 }
 
 
