@@ -84,6 +84,50 @@ def svf(memory: int, rounds: int = 30, thin: int = 1, alpha: float = 1.0) -> Mem
     )
 
 
+def strict(memory: int, rounds: int | None = None) -> Member:
+    """Thin and fat in turn by strictly ascending volumes: no tie to break; also for Sorted-F with the quantile greedy.
+
+    Thin requests (s_i, o_i) with volumes v_1 < v_2 < … at least 2 apart in [M − W, M − 2], W = 4K, and s_i > W, each
+    followed by a fat one (v_i, 1) of volume v_i + 1. The lengths are searched for: those of longest output. Nothing
+    runs beside anything: s_i + 1 + v_j + 1 > M for all i, j. So T_{i+1} = T_i + o_i + 1 and TEL(SVF) = Σ (2(T_i + o_i)
+    + 1). Scored by volume, the batches of the quantile greedy are single requests, as thin and fat do not fit together,
+    so it makes the same schedule. The reference takes the fat ones, then the thin ones in waves. Of √M outputs o ≤ x√M
+    with 1/x − x/2 = 4K/√M about every third volume is met by some, so with K = √M/4 all of the outputs are of order √M,
+    and the ratio is Θ(√M).
+    """
+    k = max(1, round(memory**0.5 / 4)) if rounds is None else rounds
+    window = 4 * k
+    found: dict[int, tuple[int, int]] = {}
+    for output in range(2, int((2 * memory) ** 0.5) + 1):
+        half = output * (output + 1) // 2
+        low = max(window + 1, -((half + window - memory) // output))
+        for prompt in range(low, (memory - 2 - half) // output + 1):
+            found[prompt * output + half] = (prompt, output)
+    chosen: list[tuple[int, int, int]] = []
+    for value in sorted(found, key=lambda v: (-found[v][1], v)):
+        if len(chosen) < k and all(abs(value - other) > 1 for other, _, _ in chosen):
+            chosen.append((value, *found[value]))
+    require(len(chosen) == k, f"memory={memory}, rounds={k}: only {len(chosen)} thin requests exist; fewer rounds")
+    value, s, o = (np.array(column, dtype=np.int64) for column in zip(*sorted(chosen), strict=True))
+    begin = np.cumsum(o + 1) - o - 1
+    policy = int(np.sum(2 * (begin + o) + 1))
+    width = memory // int((s + o).max())
+    starts, now = np.zeros(k, np.int64), k
+    order = np.argsort(o, kind="stable")
+    for first in range(0, k, width):
+        wave = order[first : first + width]
+        starts[wave] = now
+        now += int(o[wave].max())
+    lengths = np.stack((np.stack((s, o), 1), np.stack((value, np.ones_like(value)), 1)), axis=1).reshape(-1, 2)
+    return Member(
+        Requests(lengths[:, 0], lengths[:, 1]),
+        memory,
+        Schedule(np.stack((starts, np.arange(k, dtype=np.int64)), axis=1).ravel()),
+        triangle(k) + int((starts + o).sum()),
+        policy,
+    )
+
+
 def lockstep(memory: int, fit: int = 4, n: int = 200) -> Member:
     """n × (0, M/r): identical requests of which r start together; every list schedule is 2 − 1/r off as n → ∞.
 
@@ -122,6 +166,14 @@ FAMILIES = (
             Parameter("alpha", "float", 1.0, "largest peak over memory", 0.01, 1),
         ),
         svf,
+    ),
+    Family(
+        "svf:strict",
+        "thin and fat in turn by ascending volume, without ties",
+        ("svf", "sorted-f:quantile"),
+        "Θ(√M)",
+        (memory(196, 64), Parameter("rounds", "int", None, "number K of rounds (default √M/4)", 1, 10**4)),
+        strict,
     ),
     Family(
         "lockstep",
