@@ -131,15 +131,13 @@ def _stored(paths: list[Path], names: set[str]) -> tuple[Outcome, ...]:
 def _show(outcome: Outcome) -> None:
     """Table of one experiment, then what it says."""
     from kvbound.cli.output import new_table, print_lines, print_table
-    from kvbound.reproduction.page import cells
+    from kvbound.reproduction.conclusions import figure, ours
 
     table = new_table(f"{outcome.name}: {outcome.title}", [], [])
-    table.show_lines = False
     for name in ("figure", "published", "ours", "setting", "why they differ"):
         table.add_column(name, overflow="fold", justify="right" if name in ("published", "ours") else "left")
     for row in outcome.rows:
-        figure, published, ours, _, setting, why = cells(row)
-        table.add_row(figure, published, ours, setting.replace("*", ""), why)
+        table.add_row(f"{row.series}: {row.figure}", figure(row), ours(row), f"{row.role}: {row.setting}", row.why)
     print_table(table)
     what = "quick" if outcome.quick else "full"
     stopped = "" if outcome.complete else ", stopped before its end"

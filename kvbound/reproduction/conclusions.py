@@ -3,59 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from kvbound.reproduction.findings import Row
 
-#: A reading "gives" a published figure when it is at most this far away, relative to it.
-CLOSE = 0.05
+#: A mean gives a published number outside its interval when it is at most this far away, relative to the effect
+#: (ratio − 1, or the change in per cent); a worst case of a number of trials, this far.
+CLOSE, CLOSE_WORST = 0.05, 0.2
+#: Most settings that are named in a cell.
+_NAMED = 3
 
 
-def conclude(name: str, rows: Sequence[Row]) -> Iterator[str]:
-    """Say what the rows show; only what follows from their numbers."""
-    stated = [row for row in rows if row.role == "stated" and row.published is not None]
-    for row in stated:
-        yield f"{row.figure}: published {figure(row)}, ours {ours(row)} in the setting as stated: {row.verdict}."
-    if name.startswith("sorted-f-") and name != "sorted-f-gap":
-        yield from extremes(rows)
-    readings = [row for row in rows if row.role in ("stated", "reading", "traces") and row.published is not None]
-    by_setting: dict[str, list[Row]] = {}
-    for row in readings:
-        by_setting.setdefault(row.setting, []).append(row)
-    matched = [
-        setting for setting, group in by_setting.items() if len(group) > 1 and all(explained(row) for row in group)
-    ]
-    if len(by_setting) > 1:
-        if matched:
-            yield "All published figures of a setting come out (inside our interval, the range of our seeds, or within 5 %) in: "\
-                + "; ".join(matched) + "."  # fmt: skip
-        else:
-            yield "No setting that was tried gives all published figures at once."
-            best = max(by_setting.items(), key=lambda item: sum(explained(row) for row in item[1]))
-            met = [row.figure for row in best[1] if explained(row)]
-            if met:
-                yield f"The nearest is {best[0]}: it gives {', '.join(met)}, and not the rest."
-
-
-def extremes(rows: Sequence[Row]) -> Iterator[str]:
-    """The least and the largest of each figure along a curve."""
-    by_figure: dict[str, list[Row]] = {}
-    for row in rows:
-        by_figure.setdefault(row.figure, []).append(row)
-    for name, group in by_figure.items():
-        least, most = min(group, key=lambda r: r.ours.value), max(group, key=lambda r: r.ours.value)
-        yield f"{name} lies between {ours(least)} ({least.setting}) and {ours(most)} ({most.setting})."
-
-
-def explained(row: Row) -> bool:
-    """Whether ours gives the published figure: inside a range or an interval, or within 5 % of it."""
-    if row.published is None or row.verdict is None:
+def gives(row: Row) -> bool:
+    """Whether our figure gives the published one: inside a published range or our interval, or close to it."""
+    if row.published is None:
         return False
-    middle = (row.published.low + row.published.high) / 2
-    near = abs(row.ours.value - middle) <= CLOSE * abs(middle) and row.unit != ""
-    if row.ours.statistic != "mean" or row.unit == "":
-        excess = abs(row.ours.value - middle) <= CLOSE * abs(middle - (1 if row.unit == "" else 0))
-        near = near or excess
-    return near or not row.verdict.startswith("ours is")
+    low, high, ours_ = row.published.low, row.published.high, row.ours
+    half = ours_.half or 0.0
+    if ours_.value - half <= high and low <= ours_.value + half:
+        return True
+    middle = (low + high) / 2
+    effect = abs(middle - 1) if row.unit == "" else abs(middle)
+    return abs(ours_.value - middle) <= (CLOSE_WORST if ours_.statistic == "max" else CLOSE) * effect
+
+
+def explained(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows; where a stated setting does not give the published figure, `why` says which readings do."""
+    done = []
+    for row in rows:
+        if row.role == "stated" and row.published is not None and not gives(row):
+            others = [r for r in rows if r.role in ("reading", "traces") and r.published == row.published]
+            found = [r for r in others if r.figure == row.figure and gives(r)]
+            if found:
+                named = "; ".join(f"{r.setting} ({ours(r)})" for r in found[:_NAMED])
+                more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+                row = replace(row, why=f"{row.why}. The published figure comes out with: {named}{more}")
+            elif others:
+                row = replace(row, why=f"{row.why}. No reading that was tried gives the published figure")
+        done.append(row)
+    return tuple(done)
+
+
+def conclude(rows: Sequence[Row]) -> Iterator[str]:
+    """Say what the rows show; only what follows from their numbers."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.published is not None:
+            groups.setdefault((row.setting, row.series), []).append(row)
+    groups = {key: group for key, group in groups.items() if len(group) > 1}
+    if groups:
+        full = [f"{series}: {setting}" for (setting, series), group in groups.items() if all(map(gives, group))]
+        if full:
+            yield f"All figures published for it come out for {'; for '.join(full)}."
+        else:
+            (setting, series), best = max(groups.items(), key=lambda item: sum(map(gives, item[1])))
+            met = [f"{row.figure} ({figure(row)} against {ours(row)})" for row in best if gives(row)]
+            missed = [f"{row.figure} ({figure(row)} against {ours(row)})" for row in best if not gives(row)]
+            yield "No setting that was tried gives all published figures at once."
+            if met:
+                yield f"The nearest, {series}: {setting}, gives {', '.join(met)}, but not {', '.join(missed)}."
+    curves: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.role == "sensitivity":
+            curves.setdefault((row.series, row.figure), []).append(row)
+    for (series, name), group in curves.items():
+        least, most = min(group, key=lambda r: r.ours.value), max(group, key=lambda r: r.ours.value)
+        if least is not most:
+            yield f"{series}, {name}: from {ours(least)} ({least.setting}) to {ours(most)} ({most.setting})."
 
 
 def figure(row: Row) -> str:
@@ -68,12 +82,11 @@ def figure(row: Row) -> str:
 
 def ours(row: Row) -> str:
     """Our figure with its interval as text."""
-    text = number(row.ours.value, row.unit)
-    half = row.ours.half
+    text, half = number(row.ours.value, row.unit), row.ours.half
     if half is None:
-        return f"{text} (largest of {len(row.ours.values)})" if row.ours.statistic == "max" else text
-    scale = 100 if row.unit == "share" else 1
-    return f"{text} ± {scale * half:.{_digits(row)}f}"
+        return text
+    digits = {"%": 2, "share": 0}.get(row.unit, 3)
+    return f"{text} ± {(100 if row.unit == 'share' else 1) * half:.{digits}f}"
 
 
 def number(value: float, unit: str) -> str:
@@ -81,7 +94,3 @@ def number(value: float, unit: str) -> str:
     if unit == "%":
         return f"{value:+.2f} %"
     return f"{100 * value:.0f} %" if unit == "share" else f"{value:.3f}"
-
-
-def _digits(row: Row) -> int:
-    return {"%": 2, "share": 0}.get(row.unit, 3)

@@ -68,8 +68,10 @@ class Row:
 
     Parameters
     ----------
+    series
+        What is judged: a policy, a router, or what MC-SF is compared with.
     figure
-        What is measured, in words and formulas.
+        What is measured of it, in words and formulas.
     unit
         `` (a ratio), `%`, or `share`.
     published, ours
@@ -83,6 +85,7 @@ class Row:
     """
 
     __pydantic_config__ = _STRICT
+    series: str
     figure: str
     unit: Literal["", "%", "share"]
     published: Published | None
@@ -90,21 +93,6 @@ class Row:
     setting: str
     why: str
     role: Role
-
-    @property
-    def verdict(self) -> str | None:
-        """How the published figure lies to ours: a statement about numbers, not about who is right."""
-        if self.published is None:
-            return None
-        low, high = self.published.low, self.published.high
-        ours = self.ours
-        if low <= ours.value <= high:
-            return "inside the published range" if low < high else "equal"
-        if ours.half is not None and ours.value - ours.half <= high and low <= ours.value + ours.half:
-            return "inside our interval"
-        if ours.statistic == "mean" and min(ours.values) <= high and low <= max(ours.values):
-            return "inside the range of our seeds"
-        return "ours is higher" if ours.value > high else "ours is lower"
 
 
 @dataclass(frozen=True, slots=True)
