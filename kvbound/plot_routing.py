@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from kvbound.pareto import Front
 from kvbound.plot import figure_of_size, require_format, save_figure
 from kvbound.routing import Routing
 from kvbound.solvers.routers.explain import RESOURCES, PriceHistory
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FloatArray = npt.NDArray[np.float64]
 _MARKS = (("P50", "p50_eel", "|"), ("P95", "p95_eel", "d"), ("P99", "p99_eel", ">"))
 _BAR, _RULE, _MARK = "#9fb8c8", "#c1121f", "#2a6f97"
 
@@ -62,7 +69,12 @@ def plot_front(front: Front, path: str | Path) -> None:
     """Draw the points of the sweep, the front through those that no other beats, and the baselines."""
     kind = require_format(path)
     figure = figure_of_size(8.5, 5.5)
-    axes = figure.subplots()
+    draw_front(figure.subplots(), front)
+    save_figure(figure, path, kind)
+
+
+def draw_front(axes: Axes, front: Front) -> None:
+    """What `plot_front` draws, on axes."""
     x, y = front.axes
     for point in front.points:
         color = _MARK if point.on_front else _BAR
@@ -79,37 +91,42 @@ def plot_front(front: Front, path: str | Path) -> None:
     axes.set_ylabel(_AXES[y])
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(fontsize=8, frameon=False)
-    save_figure(figure, path, kind)
 
 
 def plot_prices(history: PriceHistory, path: str | Path, *, kinds: int, name: str = "") -> None:
     """Draw the prices of memory and batch over time (across) and steps ahead (up), and the nearer half as lines."""
     kind = require_format(path)
     figure = figure_of_size(11.0, 1.8 + 4.4 * kinds + 1.6)
-    panels = figure.subplots(2 * kinds + 1, 1, sharex=True, height_ratios=[1.0] * (2 * kinds) + [0.9])
     relative = history.price / history.unit[:, None, None, None]
+    draw_prices(figure, history.step, history.ahead, relative, history.waiting)
+    figure.suptitle(name, fontsize=10)
+    save_figure(figure, path, kind)
+
+
+def draw_prices(figure: Figure, step: FloatArray, ahead: FloatArray, relative: FloatArray, waiting: FloatArray) -> None:
+    """What `plot_prices` draws; `relative` is [snapshot, kind, resource, ahead], 1 is the mean reward per step."""
+    kinds = relative.shape[1]
+    panels = figure.subplots(2 * kinds + 1, 1, sharex=True, height_ratios=[1.0] * (2 * kinds) + [0.9])
     positive = relative[relative > 0]
     top = float(np.quantile(positive, 0.995)) if positive.size else 1.0
     for y in range(kinds):
         for r, what in enumerate(RESOURCES):
             axes = panels[2 * y + r]
-            mesh = axes.pcolormesh(history.step, history.ahead, relative[:, y, r].T, vmin=0.0, vmax=top,
+            mesh = axes.pcolormesh(step, ahead, relative[:, y, r].T, vmin=0.0, vmax=top,
                                    cmap="magma_r", shading="nearest")  # fmt: skip
             axes.set_ylabel("steps ahead")
             axes.set_title(f"price of {what}" + (f", kind {y} of workers" if kinds > 1 else ""), fontsize=9, loc="left")
             figure.colorbar(mesh, ax=axes, pad=0.01, fraction=0.04)
-    near, axes = history.near(), panels[-1]
+    near, axes = relative[..., : max(1, len(ahead) // 2)].mean(axis=-1), panels[-1]
     for y in range(kinds):
         for r, (what, color) in enumerate(zip(RESOURCES, (_MARK, _RULE), strict=True)):
             label = what + (f", kind {y}" if kinds > 1 else "")
-            axes.plot(history.step, near[:, y, r], color=color, linewidth=1.1, alpha=1.0 / (1 + y), label=label)
+            axes.plot(step, near[:, y, r], color=color, linewidth=1.1, alpha=1.0 / (1 + y), label=label)
     axes.set_ylabel("mean, nearer half")
     axes.set_xlabel("step; prices in mean reward of a request per step of its output (memory: its mean tokens)")
-    waiting = axes.twinx()
-    waiting.fill_between(history.step, history.waiting, color="#bbbbbb", alpha=0.35, linewidth=0, label="waiting")
-    waiting.set_ylabel("waiting")
-    axes.set_zorder(waiting.get_zorder() + 1)
+    twin = axes.twinx()
+    twin.fill_between(step, waiting, color="#bbbbbb", alpha=0.35, linewidth=0, label="waiting")
+    twin.set_ylabel("waiting")
+    axes.set_zorder(twin.get_zorder() + 1)
     axes.patch.set_visible(False)
     axes.legend(fontsize=8, frameon=False, loc="upper right")
-    figure.suptitle(name, fontsize=10)
-    save_figure(figure, path, kind)

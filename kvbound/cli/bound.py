@@ -53,7 +53,8 @@ def bound(
     if options.json:
         file = None if certificate is None else str(certificate)
         instance = instance_json(loaded)
-        print_json({**bound_json(proved), "certificate": file, "instance": instance, "notes": remarks})
+        print_json({**bound_json(proved), "certificate": file, "instance": instance, "notes": remarks,
+                    "seed": options.seed})  # fmt: skip
     else:
         print_lines([title(loaded.problem), *bound_lines(proved), *notes(remarks)])
         if certificate is not None:

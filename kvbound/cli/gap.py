@@ -44,6 +44,9 @@ def gap(
         bool, typer.Option("--best", help="Also search, for the time limit, for a better schedule: row `best known`.")
     ] = False,
     threads: Threads = None,
+    with_schedules: Annotated[
+        bool, typer.Option("--with-schedules", help="With --json: requests and starts, too, for `kvbound report`.")
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw schedule, memory, ratios: .png, .svg, .pdf.")
     ] = None,
@@ -84,7 +87,7 @@ def gap(
             plot_comparison(result, plot)
     remarks = (*loaded.notes, *result.notes, *not_drawn(result.rows, plot))
     if options.json:
-        print_json(document(loaded, result, remarks))
+        print_json(document(loaded, result, remarks, options.seed, with_schedules))
     else:
         print_table(table(result, title(loaded.problem)))
         print_lines([*bound_lines(result.bound), *_declined(result), *notes(remarks)])
@@ -109,9 +112,11 @@ def _names(policies: str | None, files: list[Path] | None, schedules: list[Path]
     return [] if names == ["none"] and (files or schedules) else names or ["all"]
 
 
-def document(loaded: Loaded, result: Comparison, remarks: tuple[str, ...]) -> dict[str, Any]:
-    """The JSON answer."""
-    from kvbound.cli.output import instance_json
+def document(
+    loaded: Loaded, result: Comparison, remarks: tuple[str, ...], seed: int, with_schedules: bool = False
+) -> dict[str, Any]:
+    """The JSON answer; `with_schedules` adds the lengths and the starts and workers of every row that has them."""
+    from kvbound.cli.output import instance_json, requests_json
 
     answer: dict[str, Any] = {
         "instance": instance_json(loaded),
@@ -119,9 +124,17 @@ def document(loaded: Loaded, result: Comparison, remarks: tuple[str, ...]) -> di
         "policies": [row_json(result, row) for row in result.rows],
         "notes": list(remarks),
         "interrupted": result.interrupted,
+        "seed": seed,
     }
+    shown = list(zip(answer["policies"], result.rows, strict=True))
     if result.exact is not None:
         answer["exact"] = row_json(result, result.exact)
+        shown.append((answer["exact"], result.exact))
+    if with_schedules:
+        answer["requests"] = requests_json(loaded.problem)
+        for found, row in shown:
+            if row.schedule is not None and row.tel is not None:
+                found |= {"starts": row.schedule.start.tolist(), "workers": row.schedule.worker.tolist()}
     return answer
 
 

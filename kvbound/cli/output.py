@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kvbound import __version__
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -20,7 +22,8 @@ MOST_VIOLATIONS = 50
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON document and nothing else; NaN and infinities are bugs and raise."""
+    """Print one JSON document, with its version, and nothing else; NaN and infinities are bugs and raise."""
+    document = {**document, "version": document.get("version", __version__)}
     sys.stdout.write(json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n")
 
 
@@ -68,6 +71,11 @@ def instance_json(loaded: Loaded) -> dict[str, Any]:
         "dropped": loaded.dropped,
         "fingerprint": problem.fingerprint(),
     }
+
+
+def requests_json(problem: Problem) -> dict[str, list[int]]:
+    """The lengths and arrivals."""
+    return {name: getattr(problem.requests, name).tolist() for name in ("prompt", "output", "arrival")}
 
 
 def title(problem: Problem) -> str:

@@ -77,6 +77,8 @@ def pareto(
                 ],
                 "routers": [{"name": name, **figures} for name, figures in front.baselines.items()],
                 "notes": list(loaded.notes),
+                "seed": options.seed,
+                "seeds": seeds,
             }
         )
         return

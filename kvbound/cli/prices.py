@@ -71,7 +71,7 @@ def prices(
             for y in range(kinds)
         ]
         print_json({"instance": instance_json(loaded), "router": chosen.name, "kinds": answer,
-                    "notes": list(loaded.notes)})  # fmt: skip
+                    "history": history.thinned(), "notes": list(loaded.notes), "seed": options.seed})  # fmt: skip
         return
     lines = []
     for y in range(kinds):

@@ -120,6 +120,7 @@ def document(loaded: Loaded, result: Routing, options: SourceOptions, remarks: t
         "routers": [row_json(row.name, row.figures()) for row in result.rows],
         "notes": list(remarks),
         "interrupted": result.interrupted,
+        "seed": options.seed,
     }
 
 

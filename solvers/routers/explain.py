@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,18 @@ class PriceHistory:
             places = [i for i, _ in group]
             found.append((int(self.step[places[0]]), int(self.step[places[-1]]), what))
         return found
+
+    def thinned(self) -> dict[str, list[Any]]:
+        """At most 100 snapshots, 32 steps ahead: price relative to `unit`, [kind][resource][snapshot][ahead]."""
+        snapshots = np.unique(np.linspace(0, len(self.step) - 1, min(100, len(self.step))).astype(np.int64))
+        near = np.unique(np.linspace(0, len(self.ahead) - 1, min(32, len(self.ahead))).astype(np.int64))
+        relative = (self.price / self.unit[:, None, None, None])[snapshots][..., near]
+        return {
+            "step": self.step[snapshots].tolist(),
+            "ahead": self.ahead[near].tolist(),
+            "price": np.round(relative.transpose(1, 2, 0, 3), 5).tolist(),
+            "waiting": self.waiting[snapshots].tolist(),
+        }
 
     def shares(self, kind: int) -> dict[str, float]:
         """Share of the snapshots in which each resource binds."""
