@@ -30,7 +30,7 @@ class Member:
     reference_tel
         Its TEL in steps by the closed form of the family.
     policy_tel
-        TEL in steps of the policies that the family hurts, by the closed form.
+        TEL in steps of the policies that the family hurts, by the closed form; None: there is none, run them.
     exact
         Whether `policy_tel` is their TEL; False: a proved lower bound on it.
     """
@@ -39,7 +39,7 @@ class Member:
     memory: int
     reference: Schedule
     reference_tel: int
-    policy_tel: int
+    policy_tel: int | None
     exact: bool = True
     workers: int = 1
 
@@ -49,8 +49,8 @@ class Member:
 
     @property
     def ratio(self) -> Fraction:
-        """The ratio that the closed forms prove: a lower bound on TEL(policy) / TEL*."""
-        return Fraction(self.policy_tel, self.reference_tel)
+        """The ratio that the closed forms prove: a lower bound on TEL(policy) / TEL*; 1 without a closed form."""
+        return Fraction(1) if self.policy_tel is None else Fraction(self.policy_tel, self.reference_tel)
 
 
 @dataclass(frozen=True, slots=True)

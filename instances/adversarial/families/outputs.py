@@ -71,6 +71,28 @@ def a_max(memory: int, n: int | None = None) -> Member:
     return Member(requests, memory, schedule(starts), waves(count, memory), triangle(count))
 
 
+def hidden(levels: int = 6) -> Member:
+    """M/2^e requests (0, 2^e), e = q − 1, …, 0, longest first, all predicted to lie in [1, M], M = 2^q: A_min evicts.
+
+    A_min believes in one token each and starts M requests, those with outputs of at least 2. With t tokens each only
+    M/t of them fit; the bounds are all alike, so the last in order, the shortest, are evicted, those of 2^e tokens just
+    before their last one. The long ones stay and fill the memory, the short ones trickle through what rounding
+    leaves free. A schedule that knows the lengths takes the classes shortest first, each of them in lockstep as its
+    peaks fill the memory: class e completes at 2^(e + 1) − 1, TEL = Σ_e (M/2^e)(2^(e + 1) − 1) = 2qM − 2M + 2. For
+    A_min we have no closed form; its ratio is measured, and doubles about as M grows fourfold. (The O(log(u/l)) of its
+    authors is for M → ∞ with u fixed; here u = M.)
+    """
+    memory = 2**levels
+    classes = [(memory >> e, 0, 1 << e) for e in reversed(range(levels))]
+    lengths = stack(*classes)
+    n = len(lengths)
+    requests = Requests(
+        lengths.prompt, lengths.output, np.zeros(n, np.int64), np.ones(n, np.int64), np.full(n, memory, np.int64)
+    )
+    starts = np.concatenate([np.full(count, output - 1, np.int64) for count, _, output in classes])
+    return Member(requests, memory, schedule(starts), 2 * levels * memory - 2 * memory + 2, None)
+
+
 FAMILIES = (
     Family(
         "mc-sf",
@@ -91,5 +113,13 @@ FAMILIES = (
         "(M + 1)/2 at n = M (n → ∞: M)",
         (memory(196, 1), Parameter("n", "int", None, "number of requests (default M)", 1, 10**6)),
         a_max,
+    ),
+    Family(
+        "a-min",
+        "lengths in powers of two, all predicted alike, the longest first",
+        ("a-min", "sorted-f:a-min"),
+        "measured: Θ(√M) for a-min, more for sorted-f:a-min",
+        (Parameter("levels", "int", 6, "q = log₂ M", 1, 18),),
+        hidden,
     ),
 )
