@@ -9,7 +9,7 @@ import numpy as np
 
 from kvbound.explain import Explanation
 from kvbound.plot import figure_of_size, require_format, save_figure
-from kvbound.plot_gantt import draw_gantt
+from kvbound.plot_gantt import LABELLED, draw_gantt
 from kvbound.plot_memory import draw_memory
 
 _WRAP = 190
@@ -30,6 +30,10 @@ def plot_explanation(found: Explanation, path: str | Path) -> None:
         gantt, memory = axes[0, column], axes[1, column]
         draw_gantt(gantt, problem, schedule, name, order=order, legend=column == 1)
         gantt.set_title(f"{name}: TEL {tel:,}", loc="left", fontsize=12, fontweight="bold")
+        if len(problem.fleet) > 1 and problem.n <= LABELLED:
+            for row, j in enumerate(reversed(order.tolist())):
+                end = int(schedule.start[j] + requests.output[j])
+                gantt.text(end, row + 0.3, f" worker {schedule.worker[j]}", fontsize=7, color="#555")
         draw_memory(memory, problem, schedule)
         if found.diverge is not None and found.diverge > 0:
             for axis in (gantt, memory):

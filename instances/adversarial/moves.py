@@ -174,7 +174,7 @@ def neighbours(groups: Groups, space: Space) -> Iterator[Groups]:
             for arrival in (group.arrival + 1, group.arrival - 1, 0, group.arrival * 2, group.arrival // 2):
                 yield _with(groups, i, group._replace(arrival=arrival), space)
         if len(groups) > 1:
-            yield groups[:i] + groups[i + 1 :]
+            yield space.repaired(groups[:i] + groups[i + 1 :])
         if i + 1 < len(groups):
             yield space.repaired([*groups[:i], groups[i + 1], group, *groups[i + 2 :]])
             for step in (1, -1):  # a request more here, one less there: n kept

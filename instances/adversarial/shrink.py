@@ -70,7 +70,7 @@ def _steps(groups: Groups, space: Space, memory: bool) -> Iterator[tuple[Groups,
                 yield smaller.repaired([_scaled(g, Fraction(size_of, space.memory)) for g in groups]), smaller
     for i in range(len(groups)):
         if len(groups) > 1:
-            yield groups[:i] + groups[i + 1 :], space
+            yield space.repaired(groups[:i] + groups[i + 1 :]), space
     for fewer in ("half", "one"):
         for i, group in enumerate(groups):
             count = group.count // 2 if fewer == "half" else group.count - 1
