@@ -33,7 +33,7 @@ from kvbound.solvers.routers.run import arrival_state
 from kvbound.statistics import interval
 
 NAMES = ("round-robin", "random", "lor", "power-of-2", "least-kv", "lor:svf", "round-robin:central", "lor:central",
-         "power-of-2:central", "least-kv:central", "lor:central:svf", "least-kv:central:svf", "bid-price")  # fmt: skip
+         "power-of-2:central", "least-kv:central", "lor:central:svf", "least-kv:central:svf", "bid-price:paper", "bid-price")  # fmt: skip
 COLUMNS = ("mean_eel", "p95_eel", "p99_eel", "mean_ttft", "p99_ttft", "throughput", "slo_violations")
 
 #: Source of the lengths, load(s) of the arrivals (one per equal part of the requests).

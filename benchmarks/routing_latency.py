@@ -22,6 +22,7 @@ from kvbound.models import Fleet, Problem, Requests, Reward
 from kvbound.solvers.engine.state import COUNT, NOW
 from kvbound.solvers.engine.workers import settle
 from kvbound.solvers.routers import BidPriceConfig
+from kvbound.solvers.routers.config import ORDERS
 from kvbound.solvers.routers.priced_loop import DECIDE, decide, next_decision
 from kvbound.solvers.routers.priced_run import memory_bytes, run_bid_price
 from kvbound.solvers.routers.prices import WAITS, new_prices
@@ -33,7 +34,19 @@ WORKERS, HORIZON, WAITING = 64, 2000, 500
 def arguments(config: BidPriceConfig, scaled: tuple[int, ...]) -> tuple[object, ...]:
     """The arguments of `decide` after state, prices and limits."""
     c = config
-    return (c.steps, c.rate, c.sample, c.slack, c.backlog_gain, 0.0, c.halve, c.hold, scaled)
+    return (
+        c.steps,
+        c.rate,
+        c.sample,
+        c.slack,
+        c.backlog_gain,
+        0.0,
+        c.halve,
+        c.hold,
+        ORDERS.index(c.order),
+        c.reserve,
+        scaled,
+    )
 
 
 def overloaded(seed: int, kinds: int) -> Problem:

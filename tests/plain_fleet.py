@@ -108,6 +108,11 @@ def plain_route(  # type: ignore[no-untyped-def]
     return [tuple(attempt) for attempt in log]
 
 
+def volume(prompt, output):  # type: ignore[no-untyped-def]
+    """Memory-time of a request."""
+    return prompt * output + output * (output + 1) // 2
+
+
 def fits(head, step, requests, running, length, g, memory, cap):  # type: ignore[no-untyped-def]
     """Whether `head` started now on g keeps memory and batch in every coming step, all lengths being as predicted.
 
@@ -135,8 +140,13 @@ def plain_bid_price(  # type: ignore[no-untyped-def]
     slot_price: list[list[float]],
     reward,
     hold: bool,
+    density: bool = False,
+    reserve: int = 0,
 ):
-    """The bid-price router under given prices of the steps 1..H, `price[kind][t]`; `reward(j, start, length)`."""
+    """The bid-price router under given prices of the steps 1..H, `price[kind][t]`; `reward(j, start, length)`.
+
+    `density`: in order of density in place of margin; the window of observed columns is the last 1024 arrivals.
+    """
     n, workers, horizon = len(requests), range(len(memory)), len(token_price[0]) - 1
     length = list(assumed)
     rank = {j: i for i, j in enumerate(sorted(range(n), key=lambda j: (requests[j][2], j)))}
@@ -162,6 +172,36 @@ def plain_bid_price(  # type: ignore[no-untyped-def]
         line[j] = len(log)
         log.append([j, g, step, step + requests[j][1]])
 
+    def densities(seen, best):  # type: ignore[no-untyped-def]
+        outputs = sum(assumed[j] for j in seen)
+        delay = max(1, outputs // len(seen))
+        tokens = sum(volume(requests[j][0], assumed[j]) for j in seen) / outputs
+        unit = max(1.0, reward(None, 0, delay)) / delay
+        found = {}
+        for j in waiting:
+            now = reward(j, step, length[j])
+            then = reward(j, step + delay, length[j]) if step + delay < horizon else 0.0
+            price = now - best[j] + 1e-3 * unit * volume(requests[j][0], length[j]) / tokens
+            found[j] = (now - then + delay / horizon * now) / price
+        return found
+
+    def soonest(j, g):  # type: ignore[no-untyped-def]
+        """First step at which j fits on g beside what runs there as predicted; see `engine.workers.earliest`."""
+        if requests[j][0] + length[j] > memory[g]:
+            return float("inf")
+        mine = [i for i, (w, _) in running.items() if w == g]
+        on_time = {i: running[i] for i in mine if running[i][1] + length[i] > step}
+        late = len(mine) - len(on_time)
+        cap = None if late else batch[g]
+        if late and batch[g] is not None and len(mine) >= batch[g]:
+            return float("inf")
+        k = step
+        while not fits(j, k, requests, {i: at for i, at in on_time.items() if at[1] + length[i] > k}, length, g,
+                       memory[g], cap):  # fmt: skip
+            k += 1
+        held = sum(requests[i][0] + k + 1 - running[i][1] for i in mine)
+        return k if not late or held + requests[j][0] + 1 <= memory[g] else float("inf")
+
     while done < n:
         for j, (_, k) in sorted(running.items()):
             if step - k == requests[j][1]:
@@ -179,11 +219,22 @@ def plain_bid_price(  # type: ignore[no-untyped-def]
         waiting += [j for j in range(n) if requests[j][2] == step]
         idle, begun = not running, len(log)
         best = {j: max(margin(j, y, step) for y in kinds_for(j)) for j in waiting}
-        for j in sorted(waiting, key=lambda j: (-best[j], rank[j])):
+        key = best
+        if density and step < horizon and waiting:
+            key = densities([j for j in range(n) if requests[j][2] <= step], best)
+        closed, left = set(), reserve
+        for j in sorted(waiting, key=lambda j: (-key[j], rank[j])):
+            able = [g for g in workers if fits(j, step, requests, running, length, g, memory[g], batch[g])]
+            if not set(able) - closed and left:
+                left -= 1
+                when = {g: soonest(j, g) for g in workers}
+                if min(when.values()) < float("inf"):
+                    closed.add(min(workers, key=lambda g: (when[g], g)))
+                continue
             room = [
                 (-margin(j, kind[g], step), Fraction(load_of(g, running, requests, step), memory[g]), g)
                 for g in workers
-                if fits(j, step, requests, running, length, g, memory[g], batch[g]) and margin(j, kind[g], step) >= 0
+                if g in able and g not in closed and margin(j, kind[g], step) >= 0
             ]
             if not room:
                 continue

@@ -1,15 +1,39 @@
-"""Admission by bid prices: waiting requests in order of margin, each at its best worker, while they fit."""
+"""Admission by bid prices: waiting requests in order, each at its best worker, while they fit.
+
+The order is by margin, or by density: what a request loses by waiting over the price of its footprint (docs/routing.md,
+"Bid prices"). The first that fit nowhere keep the workers on which they could start soonest.
+"""
 
 from __future__ import annotations
 
 from numba import njit
 
 from kvbound.models.footprint import fits_now, room_ahead
-from kvbound.solvers.engine.state import ARRIVAL, ASSUMED, BASE, CAP, COUNT, END, MEMORY, OVERDUE, PEAK, PROMPT, RANK
-from kvbound.solvers.engine.workers import place
+from kvbound.models.reward import earned
+from kvbound.solvers.engine.state import (
+    ARRIVAL,
+    ASSUMED,
+    BASE,
+    CAP,
+    COUNT,
+    END,
+    MEMORY,
+    NEVER,
+    OVERDUE,
+    PEAK,
+    PROMPT,
+    RANK,
+)
+from kvbound.solvers.engine.workers import earliest, place
 from kvbound.solvers.routers.choice import refresh
 from kvbound.solvers.routers.learning import best_start, margins
-from kvbound.solvers.routers.prices import ADMITTED, OPEN, WAITS
+from kvbound.solvers.routers.prices import ADMITTED, FILLED, OPEN, SUM_OUTPUT, SUM_VOLUME, WAITS
+from kvbound.solvers.routers.state import volume_of
+
+#: Orders of admission: by margin, by density.
+MARGIN, DENSITY = range(2)
+#: Least price of a footprint in a density, as a share of the normaliser: decides where nothing has a price.
+_LEAST = 1e-3
 
 
 @njit(cache=True)
@@ -33,10 +57,9 @@ def _fits(st, pr, g, prompt, output, now):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _first(st, pr, a, b):  # type: ignore[no-untyped-def]
-    """Whether waiting place a comes before place b: larger margin, then earlier arrival."""
-    best = pr.margin[len(pr.table)]
-    if best[a] != best[b]:
-        return best[a] > best[b]
+    """Whether waiting place a comes before place b: larger key, then earlier arrival."""
+    if pr.key[a] != pr.key[b]:
+        return pr.key[a] > pr.key[b]
     return st.job[RANK, pr.waiting[a]] < st.job[RANK, pr.waiting[b]]
 
 
@@ -118,6 +141,44 @@ def _price_waiting(st, pr, limit, start, origin, scaled):  # type: ignore[no-unt
 
 
 @njit(cache=True)
+def _rank_waiting(pr, order, start, scaled, unit):  # type: ignore[no-untyped-def]
+    """Keys of all that wait: the best margin, or the density.
+
+    Density: (what is lost by waiting Δ steps + Δ/W of the whole reward) / price of the footprint, with Δ the mean output
+    of the window: the index of Smith's rule with the price of the footprint for the processing time.
+    """
+    waits, best = pr.at[WAITS], pr.margin[len(pr.table)]
+    prompt, output, arrival = pr.lengths[0], pr.lengths[1], pr.lengths[2]
+    if order == MARGIN or start >= scaled[0]:
+        pr.key[:waits] = best[:waits]
+        return
+    delay = max(1, pr.at[SUM_OUTPUT] // max(1, pr.at[FILLED]))
+    tokens = pr.at[SUM_VOLUME] / max(1, pr.at[SUM_OUTPUT])
+    share = delay / scaled[0]
+    for i in range(waits):
+        now = float(earned(start, output[i], arrival[i], scaled))
+        then = float(earned(start + delay, output[i], arrival[i], scaled)) if start + delay < scaled[0] else 0.0
+        price = now - best[i] + _LEAST * unit * volume_of(prompt[i], output[i]) / tokens
+        pr.key[i] = (now - then + share * now) / price
+
+
+@njit(cache=True)
+def _keep_worker(st, pr, j, now):  # type: ignore[no-untyped-def]
+    """Close the worker on which j, which fits nowhere now, could start soonest: nobody behind it starts there now."""
+    soonest, chosen = NEVER, -1
+    for g in range(len(st.worker)):
+        k = earliest(st, g, j, now)
+        if k < soonest:
+            soonest, chosen = k, g
+    kept = 0
+    for at in range(pr.at[OPEN]):
+        if pr.open[at] != chosen:
+            pr.open[kept] = pr.open[at]
+            kept += 1
+    pr.at[OPEN] = kept
+
+
+@njit(cache=True)
 def _hopeless(pr, known, prompt, output):  # type: ignore[no-untyped-def]
     """Whether a request no larger and no longer is known to fit nowhere: within a period room only shrinks."""
     for i in range(known):  # noqa: SIM110 - compiled
@@ -127,10 +188,11 @@ def _hopeless(pr, known, prompt, output):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def admit(st, pr, limit, now, origin, threshold, hold, scaled):  # type: ignore[no-untyped-def]
+def admit(st, pr, limit, now, origin, threshold, hold, order, reserve, unit, scaled):  # type: ignore[no-untyped-def]
     """Start what may start now; return whether something that waits would fit but was not admitted.
 
-    `origin` is the step that prices count from; `threshold` the least margin. The log has room for all that wait.
+    `origin` is the step that prices count from, `threshold` the least margin, `order` the order, `reserve` how many of
+    those that fit nowhere keep a worker, `unit` the normaliser. The log has room for all that wait.
     """
     waits, start = pr.at[WAITS], now - origin
     pr.at[ADMITTED] = 0
@@ -140,6 +202,7 @@ def admit(st, pr, limit, now, origin, threshold, hold, scaled):  # type: ignore[
     if pr.at[OPEN] == 0:
         return False
     _price_waiting(st, pr, limit, start, origin, scaled)
+    _rank_waiting(pr, order, start, scaled, unit)
     best = pr.margin[len(pr.table)]
     for i in range(waits // 2 - 1, -1, -1):
         _sift(st, pr, i, waits)
@@ -151,21 +214,25 @@ def admit(st, pr, limit, now, origin, threshold, hold, scaled):  # type: ignore[
         if size > 0:
             _sift(st, pr, 0, size)
         prompt, output = pr.lengths[0, i], pr.lengths[1, i]
-        enough = best[i] >= threshold
-        if not enough and left:
+        if left and order == MARGIN and best[i] < threshold:
             break  # smaller margins from here on, and it is known that something fits
         if _hopeless(pr, known, prompt, output):
             continue
         g = _worker_for(st, pr, i, prompt, output, now, threshold)
-        if g == -2 and known < pr.refused.shape[1]:
+        if g == -2 and reserve > 0:
+            reserve -= 1
+            _keep_worker(st, pr, pr.waiting[i], now)
+            if pr.at[OPEN] == 0:
+                break
+        elif g == -2 and known < pr.refused.shape[1]:
             pr.refused[0, known], pr.refused[1, known] = prompt, output
             known += 1
         if g < 0:
             left = left or g == -1
             continue
         if hold:
-            later, _, _ = best_start(pr, limit, prompt, output, pr.lengths[2, i], start + 1, scaled)
-            if later > best[i]:
+            later, where, _ = best_start(pr, limit, prompt, output, pr.lengths[2, i], start + 1, scaled)
+            if where >= 0 and later > best[i]:
                 continue
         place(st, g, pr.waiting[i], now, True)
         _prepare(st, pr, g, now)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from kvbound.models.errors import OptionError
 
+#: Orders of admission, see `BidPriceConfig.order`.
+ORDERS = ("margin", "density")
+
 
 @dataclass(frozen=True, slots=True)
 class BidPriceConfig:
@@ -24,7 +27,7 @@ class BidPriceConfig:
     backlog_gain
         Weight of what waits in the sample average, beside expected arrivals (1 is published).
     halve
-        Halve all prices when nothing is admitted although something that waits would fit.
+        Halve all prices when nothing is admitted although something that waits would fit (published).
     hold
         Let a request wait although its margin is positive when a later start has a larger one.
     normaliser
@@ -36,6 +39,12 @@ class BidPriceConfig:
         Prices for every worker by itself instead of one set per kind of workers.
     period
         Steps between decisions while requests wait; arrivals and completions always make one.
+    order
+        In which order those that wait are looked at: ``margin`` (published), or ``density``: what a request loses by
+        waiting over the price of its footprint.
+    reserve
+        How many requests that fit nowhere keep the worker on which they could start soonest, so that nobody behind
+        them starts there in this period; 0: none (published).
     """
 
     steps: int = 5
@@ -45,17 +54,21 @@ class BidPriceConfig:
     window: int = 1024
     slack: float = 0.0
     backlog_gain: float = 1.0
-    halve: bool = True
+    halve: bool = False
     hold: bool = True
     normaliser: float | None = None
     resolve: int | None = None
     per_worker: bool = False
     period: int = 1
+    order: str = "density"
+    reserve: int = 4
 
     def __post_init__(self) -> None:
-        for name, low in (("steps", 0), ("sample", 1), ("horizon", 1), ("window", 1), ("period", 1)):
+        for name, low in (("steps", 0), ("sample", 1), ("horizon", 1), ("window", 1), ("period", 1), ("reserve", 0)):
             if getattr(self, name) < low:
                 raise OptionError(f"{name} is {getattr(self, name)}; it must be at least {low}")
+        if self.order not in ORDERS:
+            raise OptionError(f"order is {self.order!r}; known: {', '.join(ORDERS)}")
         for name in ("rate", "slack", "backlog_gain"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise OptionError(f"{name} is {getattr(self, name)}; it must be a number of at least 0")
@@ -65,3 +78,7 @@ class BidPriceConfig:
             raise OptionError(f"resolve is {self.resolve}; it must be at least 1 step")
         if self.resolve is not None and self.per_worker:
             raise OptionError("resolve solves the LP pooled by kind of workers; it cannot go with per_worker")
+
+
+#: Admission as published: in order of margin, nobody keeps a worker, nobody waits for a better start, halving.
+PUBLISHED = BidPriceConfig(halve=True, hold=False, order="margin", reserve=0)

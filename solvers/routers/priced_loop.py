@@ -71,7 +71,9 @@ def _running(st):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def decide(st, pr, limit, steps, rate, sample, slack, gain, unit, halve, hold, scaled):  # type: ignore[no-untyped-def]
+def decide(  # type: ignore[no-untyped-def]
+    st, pr, limit, steps, rate, sample, slack, gain, unit, halve, hold, order, reserve, scaled
+):
     """One period of the online router: occupancy, prices, admission. `scaled` has the planning horizon in front."""
     now = st.clock[NOW]
     last = pr.table.shape[2] - 1
@@ -87,7 +89,7 @@ def decide(st, pr, limit, steps, rate, sample, slack, gain, unit, halve, hold, s
     waits, running = pr.at[WAITS], _running(st)
     mean_reward = unit * (pr.at[SUM_OUTPUT] / max(1, pr.at[FILLED]))
     threshold = -slack * waits / (waits + running) * mean_reward
-    left = admit(st, pr, limit, now, now, threshold, hold, scaled)
+    left = admit(st, pr, limit, now, now, threshold, hold, order, reserve, unit, scaled)
     if halve and left and pr.at[ADMITTED] == 0:
         pr.table[:] = pr.table * 0.5
         pr.at[HALVINGS] += 1
@@ -97,11 +99,11 @@ def decide(st, pr, limit, steps, rate, sample, slack, gain, unit, halve, hold, s
 
 
 @njit(cache=True)
-def decide_fixed(st, pr, limit, hold, scaled):  # type: ignore[no-untyped-def]
+def decide_fixed(st, pr, limit, hold, order, reserve, scaled):  # type: ignore[no-untyped-def]
     """One period under given prices of the steps 1..H."""
     now = st.clock[NOW]
     running = _running(st)
-    admit(st, pr, limit, now, 0, 0.0, hold, scaled)
+    admit(st, pr, limit, now, 0, 0.0, hold, order, reserve, normaliser_of(pr, scaled), scaled)
     if pr.at[ADMITTED] == 0 and running == 0:
         force(st, pr, now)
     pr.at[DECISIONS] += 1

@@ -14,7 +14,7 @@ from kvbound.models.errors import OptionError
 from kvbound.models.problem import Problem
 from kvbound.models.reward import Reward
 from kvbound.solvers.engine.state import NOW, State, with_longer_log
-from kvbound.solvers.routers.config import BidPriceConfig
+from kvbound.solvers.routers.config import ORDERS, BidPriceConfig
 from kvbound.solvers.routers.learning import add_up, shift
 from kvbound.solvers.routers.priced_loop import DECIDE, DONE, LOG_FULL, decide, decide_fixed, next_decision
 from kvbound.solvers.routers.prices import DECISIONS, HALVINGS, LAST, MEM, SLOT, FloatArray, Prices, new_prices
@@ -89,6 +89,7 @@ def run_bid_price(
     limit = np.array([fleet.memory[int(np.argmax(prices.kind == y))] for y in range(len(prices.table))], np.int64)
     weights = objective.scaled[1:]
     scaled = (config.horizon, *weights)
+    order = ORDERS.index(config.order)
     spent = array("d")  # 8 bytes per decision: the only thing here that grows with time
     fresh, solved = True, None
     while (code := next_decision(state, prices, config.period, fresh)) != DONE:
@@ -102,7 +103,7 @@ def run_bid_price(
             resolve_prices(problem, objective, state, prices, config.backlog_gain)
             solved = now
         if given is not None:
-            decide_fixed(state, prices, limit, config.hold, scaled)
+            decide_fixed(state, prices, limit, config.hold, order, config.reserve, scaled)
         else:
             decide(
                 state,
@@ -116,6 +117,8 @@ def run_bid_price(
                 config.normaliser or 0.0,
                 config.halve,
                 config.hold,
+                order,
+                config.reserve,
                 scaled,
             )
         spent.append(time.perf_counter() - begin)
@@ -146,6 +149,6 @@ def counts(prices: Prices) -> tuple[int, int]:
 def memory_bytes(prices: Prices) -> int:
     """Bytes that the router keeps beside the list of what waits: they do not depend on how many requests came."""
     arrays: list[npt.NDArray[np.generic]] = [
-        getattr(prices, name) for name in Prices._fields if name not in ("waiting", "margin", "lengths", "order")
+        getattr(prices, name) for name in Prices._fields if name not in ("waiting", "margin", "key", "lengths", "order")
     ]
     return sum(array.nbytes for array in arrays)

@@ -43,6 +43,7 @@ class Prices(NamedTuple):
     window: Table  # (3, N)
     waiting: IntArray  # (n,): requests that wait, in any order
     margin: FloatArray  # (y + 1, n): of each that waits on each kind, and the best of them; scratch
+    key: FloatArray  # (n,): by which those that wait are ordered; scratch
     lengths: Table  # (3, n): prompt, predicted output, arrival of each that waits; scratch
     order: IntArray  # (n,): scratch
     open: IntArray  # (G,): workers that have room; scratch
@@ -77,6 +78,7 @@ def new_prices(fleet: Fleet, config: BidPriceConfig, n: int, width: int, seed: i
         np.zeros((3, config.window), np.int64),
         np.zeros(n, np.int64),
         np.zeros((kinds + 1, n)),
+        np.zeros(n),
         np.zeros((3, n), np.int64),
         np.zeros(n, np.int64),
         np.zeros(len(fleet), np.int64),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvbound.models.errors import OptionError
 from kvbound.solvers.routers.choice import LEAST_KV, LOR, POWER, RANDOM, ROUND_ROBIN
-from kvbound.solvers.routers.config import BidPriceConfig
+from kvbound.solvers.routers.config import PUBLISHED, BidPriceConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,10 @@ def bid_price_router(name: str, config: BidPriceConfig) -> Router:
 #: Every built-in router by its name.
 ROUTERS: dict[str, Router] = BASELINES | {
     "bid-price": bid_price_router("bid-price", BidPriceConfig()),
+    "bid-price:paper": replace(
+        bid_price_router("bid-price:paper", PUBLISHED),
+        summary="shadow prices learned online, admission as published: in order of margin, halving",
+    ),
     "bid-price:resolve": bid_price_router("bid-price:resolve", BidPriceConfig(horizon=192, resolve=400)),
 }
 #: What `all` stands for: the published baselines, first come first served, each with and without holding; bid prices.
