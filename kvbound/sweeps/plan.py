@@ -149,6 +149,7 @@ def read_plan(path: Path) -> tuple[Plan, str]:
             resolved(plan, kind)
         except KvboundError as error:
             raise InputError(f"{path}: {_KEY[kind]}: {error}") from None
+    read_codes(plan)
     if not any(getattr(plan, key) for key in (*_KEY.values(), "policy_files")):
         raise InputError(f"{path}: names no method; give one of {', '.join(_KEY.values())}, policy_files")
     return plan, text

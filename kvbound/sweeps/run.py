@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kvbound.models.errors import InputError, KvboundError
 from kvbound.sweeps.backends import Pool, broke, pool
@@ -125,11 +125,10 @@ def cells_of(plan: Plan, store: ResultStore) -> Iterator[tuple[Cell, str | None]
         error: str | None = None
         try:
             instance = store.put_instance(setting.problem())
+            store.forget_unloaded(setting.source, setting.seed, setting.changes)
         except KvboundError as reason:
             instance, error = "", str(reason)
         for cell in plan.cells(setting, instance, methods):
-            if instance:
-                store.forget_unloaded(replace(cell, instance=""))
             if cell.key not in seen:
                 seen.add(cell.key)
                 yield cell, error

@@ -161,10 +161,13 @@ class ResultStore:
             )
             self._db.execute("DELETE FROM running WHERE key = ?", (c.key,))
 
-    def forget_unloaded(self, cell: Cell) -> None:
-        """Remove the row that says that the instance of `cell` could not be loaded: now it could."""
+    def forget_unloaded(self, source: str, seed: int, setting: dict[str, Any]) -> None:
+        """Remove the rows that say that an instance could not be loaded: now it could."""
         with self._guard():
-            self._db.execute("DELETE FROM cells WHERE key = ? AND instance IS NULL", (cell.key,))
+            self._db.execute(
+                "DELETE FROM cells WHERE instance IS NULL AND source = ? AND seed = ? AND setting = ?",
+                (source, seed, canonical(setting)),
+            )
 
     # --- claims ------------------------------------------------------------------------------------------------
 

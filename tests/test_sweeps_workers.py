@@ -1,0 +1,226 @@
+"""Sweeps on workers: killed and resumed, on a cluster, two at once, cells over their limits.
+
+The fast tests do with few cells what the slow ones do with a thousand.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli import COMMAND, answer
+from sweep_cases import COUNTING, environment, executed, kill_at_random, start, stored, write_plan
+
+from kvbound.sweeps.plan import read_plan
+from kvbound.sweeps.run import Summary, sweep
+from kvbound.sweeps.same import differences
+from kvbound.sweeps.store import ResultStore
+
+FEW = 'policies = ["fcfs", "svf", "sorted-f:swap"]\nrouters = ["power-of-2"]\nbounds = ["volume"]\n'
+#: Ten methods: with fifty seeds of two sources a thousand cells.
+MANY = (
+    'policies = ["fcfs", "mc-sf", "svf", "sorted-f:swap", "sorted-f:quantile"]\n'
+    'routers = ["lor", "power-of-2"]\nbounds = ["volume", "lagrangian"]\n[options]\ntime_limit = "none"\n'
+)
+SOURCES = '["tiny:n=8,seed={seed}", "mix:n=40,seed={seed}"]'
+
+
+def run(folder: Path, file: str, *options: str) -> dict[str, Any]:
+    process = start(folder, file, *options)
+    out, _ = process.communicate(timeout=3000)
+    assert process.returncode == 0
+    found = json.loads(out)
+    assert isinstance(found, dict)
+    return found
+
+
+def same(folder: Path, one: str, other: str) -> list[str]:
+    with ResultStore(folder / one) as a, ResultStore(folder / other) as b:
+        return differences(a, b)
+
+
+def resumed(folder: Path, plan: Path, kills: int, cells: int, jobs: int) -> None:
+    """Kill a sweep `kills` times, let it end, and hold it against one that nobody disturbed."""
+    rng, rows = random.Random(8), 0
+    most = 2 * cells // (3 * kills)  # the last kill falls before the end
+    runs = executed(folder).total()
+    for _ in range(kills):
+        done, before = stored(folder / "killed.sqlite"), executed(folder)
+        rows = kill_at_random(folder, "killed.sqlite", most, rng, "--jobs", str(jobs))
+        assert done <= stored(folder / "killed.sqlite")  # nothing is lost
+        with ResultStore(folder / "killed.sqlite") as store:
+            kept = [row for row in store.rows(done) if row.cell.method == "counting"]
+        assert (executed(folder) - before).total() <= cells - len(kept)
+    found = run(folder, "killed.sqlite", "--jobs", str(jobs))
+    assert found["skipped"] == rows
+    assert found["ran"] == cells - rows
+    assert (found["done"], found["left"]) == (cells, 0)
+    counted = executed(folder)
+    runs = counted.total() - runs
+    assert len(counted) <= runs <= len(counted) + kills * jobs, "a cell was repeated that was not running at a kill"
+    with ResultStore(folder / "killed.sqlite") as store:
+        again = sum(row.attempts - 1 for row in store.cells(blobs=False))
+    assert again <= kills * 2 * jobs  # claimed at a kill: running, or next in the queue of a worker
+    found = run(folder, "whole.sqlite", "--jobs", str(jobs))
+    assert (found["ran"], found["done"]) == (cells, cells)
+    assert same(folder, "killed.sqlite", "whole.sqlite") == []
+
+
+def test_a_killed_sweep_goes_on_and_equals_an_undisturbed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVBOUND_TEST_LOG", str(tmp_path / "log"))
+    write_plan(tmp_path, 20, FEW)
+    rows = kill_at_random(tmp_path, "killed.sqlite", 60, random.Random(8), "--jobs", "1")
+    found = answer("sweep", "plan.toml", "-o", "killed.sqlite", "--jobs", "1", cwd=tmp_path)
+    assert (found["skipped"], found["ran"], found["done"]) == (rows, 120 - rows, 120)
+    assert 20 <= executed(tmp_path).total() <= 21  # at most the cell that was running
+    assert answer("sweep", "plan.toml", "-o", "whole.sqlite", "--jobs", "1", cwd=tmp_path)["ran"] == 120
+    assert same(tmp_path, "killed.sqlite", "whole.sqlite") == []
+
+
+@pytest.mark.slow
+def test_a_thousand_cells_killed_ten_times(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, 50, MANY, SOURCES)
+    resumed(tmp_path, plan, kills=10, cells=1000, jobs=2)
+    assert answer("sweep", "--verify", tmp_path / "killed.sqlite", "--sample", "0")["faults"] == []
+
+
+def test_a_dask_cluster_of_two_workers_gives_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    monkeypatch.setenv("KVBOUND_TEST_LOG", str(tmp_path / "log"))
+    write_plan(tmp_path, 8, FEW + "[setting]\nworkers = 2\n")
+    found = answer("sweep", "plan.toml", "-o", "dask.sqlite", "--backend", "dask", "--jobs", "2", cwd=tmp_path)
+    assert (found["cells"], found["done"]) == (48, 48)
+    answer("sweep", "plan.toml", "-o", "here.sqlite", "--jobs", "1", cwd=tmp_path)
+    assert same(tmp_path, "dask.sqlite", "here.sqlite") == []
+
+
+@pytest.mark.slow
+def test_limits_hold_on_dask_too(tmp_path: Path) -> None:
+    """Its workers are daemons, which may have no children of multiprocessing."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    write_plan(tmp_path, 4, FEW + "[limits]\nseconds = 3\n")
+    plan = (tmp_path / "plan.toml").read_text().replace('["counting.py"]', '["counting.py", "endless.py"]')
+    (tmp_path / "plan.toml").write_text(plan)
+    found = run(tmp_path, "dask.sqlite", "--backend", "dask", "--jobs", "2")
+    assert (found["done"], found["timeout"]) == (24, 4)
+
+
+@pytest.mark.slow
+def test_a_thousand_cells_on_dask_and_on_loky_are_the_same(tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    write_plan(tmp_path, 50, MANY, SOURCES)
+    found = run(tmp_path, "loky.sqlite", "--jobs", "2")
+    assert (found["cells"], found["done"]) == (1000, 1000)
+    with pytest.MonkeyPatch.context() as patch:  # workers that know nothing of the sweep but its address
+        for name, value in environment(tmp_path).items():
+            patch.setenv(name, value)
+        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+            found = run(tmp_path, "dask.sqlite", "--backend", "dask", "--address", cluster.scheduler_address)
+    assert (found["ran"], found["done"]) == (1000, 1000)
+    assert same(tmp_path, "loky.sqlite", "dask.sqlite") == []
+
+
+def test_two_sweeps_at_once_share_a_file_and_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In two threads, each with a connection of its own; the slow test has processes."""
+    monkeypatch.setenv("KVBOUND_TEST_LOG", str(tmp_path / "log"))
+    monkeypatch.chdir(tmp_path)
+    plan, text = read_plan(write_plan(tmp_path, 10, FEW))
+
+    def one() -> Summary:
+        with ResultStore("shared.sqlite", create=True) as store:
+            return sweep(plan, store, text=text, jobs=1)
+
+    with ThreadPoolExecutor(2) as threads:
+        found = [future.result() for future in [threads.submit(one) for _ in range(2)]]
+    assert [f.statuses for f in found] == [{"done": 60}] * 2  # each has waited for what the other was doing
+    assert sum(f.ran for f in found) == 60
+    assert set(executed(tmp_path).values()) == {1}
+    with ResultStore("shared.sqlite") as store:
+        assert [s["finished"] is not None for s in store.sweeps()] == [True, True]
+
+
+@pytest.mark.slow
+def test_two_large_sweeps_at_once(tmp_path: Path) -> None:
+    share(tmp_path, seeds=100, methods=MANY, cells=1000)
+
+
+def share(folder: Path, seeds: int, methods: str, cells: int) -> None:
+    write_plan(folder, seeds, methods)
+    both = [start(folder, "shared.sqlite", "--jobs", "1") for _ in range(2)]
+    found = []
+    for process in both:
+        out, _ = process.communicate(timeout=3000)
+        assert process.returncode == 0
+        found.append(json.loads(out))
+    assert [f["done"] for f in found] == [cells, cells]  # each has waited for what the other was doing
+    assert sum(f["ran"] for f in found) == cells
+    assert set(executed(folder).values()) == {1}
+    assert len(stored(folder / "shared.sqlite")) == cells
+
+
+ENDLESS = "def order(view):\n    while True:\n        pass\n"
+GREEDY = "def order(view):\n    held = []\n    while True:\n        held.append(bytearray(20_000_000))\n"
+ABORT = "import os\ndef order(view):\n    os.abort()\n"
+
+
+def test_cells_over_their_limits_are_ended_and_the_rest_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    (tmp_path / "greedy.py").write_text(GREEDY)
+    grid = 'sources = ["tiny:n=5"]\npolicies = ["fcfs"]\npolicy_files = ["{}.py"]\n[limits]\n{}\n'
+    (tmp_path / "plan.toml").write_text(grid.format("greedy", "megabytes = 700"))
+    found = answer("sweep", "plan.toml", "--jobs", "1", cwd=tmp_path)
+    assert (found["done"], found["memory"], found["failed"]) == (1, 1, 0)
+    (tmp_path / "plan.toml").write_text(grid.format("endless", "seconds = 2"))
+    found = answer("sweep", "plan.toml", "--jobs", "1", cwd=tmp_path)
+    assert (found["done"], found["timeout"], found["failed"]) == (1, 1, 0)
+    errors = {r["method"]: r["error"] for r in answer("results", tmp_path / "plan.sqlite")["cells"]}
+    assert errors["endless"] == "stopped at the limit of 2 s"
+    assert errors["greedy"].endswith("MB of memory, the limit is 700 MB")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limits", ["", "[limits]\nseconds = 60\n"])
+def test_a_cell_that_kills_its_process_fails_alone(tmp_path: Path, limits: str) -> None:
+    """Without limits it takes a worker of loky with it; the cells in flight are then run apart."""
+    (tmp_path / "abort.py").write_text(ABORT)
+    (tmp_path / "plan.toml").write_text(
+        'sources = ["tiny:n=5,seed={seed}"]\nseeds = { count = 3 }\npolicies = ["fcfs", "svf"]\n'
+        f'policy_files = ["abort.py"]\n{limits}'
+    )
+    done = subprocess.run(
+        [COMMAND, "sweep", "plan.toml", "--jobs", "2", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["done"], found["failed"], found["left"]) == (6, 3, 0)
+    errors = {r["error"] for r in answer("results", tmp_path / "plan.sqlite")["cells"] if r["method"] == "abort"}
+    assert errors == {"the process of the cell was ended by SIGABRT"}
+
+
+@pytest.mark.slow
+def test_a_dask_worker_needs_none_of_our_files(tmp_path: Path) -> None:
+    """Instances and policy files travel with the cells: a worker elsewhere has no folder of ours."""
+    from distributed import LocalCluster
+
+    home, away = tmp_path / "home", tmp_path / "away"
+    home.mkdir()
+    away.mkdir()
+    (home / "mine.py").write_text(COUNTING.replace('os.environ["KVBOUND_TEST_LOG"]', '"seen"'))
+    (home / "trace.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9,3,4\n")
+    (home / "plan.toml").write_text('sources = ["trace.csv"]\npolicies = ["fcfs"]\npolicy_files = ["mine.py"]\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(away)
+        with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+            found = run(home, "r.sqlite", "--backend", "dask", "--address", cluster.scheduler_address)
+    assert (found["done"], found["failed"]) == (2, 0)
+    assert (away / "seen").exists()
