@@ -26,7 +26,7 @@ from kvbound.models import Problem
 from kvbound.models.errors import KvboundError
 from kvbound.models.weights import BatchWeight, MemoryWeight, Weight
 from kvbound.solvers.bounds import linear_program
-from kvbound.solvers.bounds.lagrangian import PriceSearch, finish, memory_prices, stagger_prices
+from kvbound.solvers.bounds.lagrangian import PriceSearch, memory_prices, raise_stagger_prices, stagger_prices
 from kvbound.solvers.bounds.linear_program import lp_prices
 from kvbound.solvers.bounds.rounding import certify_prices
 from kvbound.solvers.deadline import Deadline
@@ -149,8 +149,7 @@ def _with_weights(problem: Problem, weights: tuple[Weight, ...]) -> PriceSearch:
     if not weights:
         return search
     search.extend(weights)
-    search.prices, search.mu = search.best.prices.copy(), 2.5e-3 * search.mean_cost
-    finish(search, 5e-6)
+    raise_stagger_prices(search)
     return search
 
 

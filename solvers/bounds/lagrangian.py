@@ -23,6 +23,9 @@ _FIRST_SMOOTHING, _FIRST_SMOOTHING_TIMES_N = 0.012, 0.6
 _LAST_SMOOTHING = 2e-5
 #: Smoothing, and prices per weight, while stagger weights are being chosen.
 _ROUND_SMOOTHING = 2.5e-3
+#: Smoothing from which stagger prices are raised to their end, halved every so many steps: prices of many rows that
+#: replace each other settle several times faster from far away (benchmarks/bounds_dual.py --part lp).
+_STAGGER_SMOOTHING, _STAGGER_STEPS = 2e-2, 200
 _ROUND_BLOCKS = 1024
 #: Stagger weights added per round.
 _PER_ROUND = 8
@@ -145,11 +148,11 @@ def first_horizon(problem: Problem) -> int:
     return min(problem.horizon, int(r.arrival.max() + 1.3 * fluid + 2 * r.output.max()))
 
 
-def finish(search: PriceSearch, tolerance: float) -> None:
-    """Halve the smoothing and refine the grid until neither pays."""
+def finish(search: PriceSearch, tolerance: float, steps: int = 400) -> None:
+    """Halve the smoothing, after so many steps at the most, and refine the grid until neither pays."""
     while not search.over:
         before = search.best.value
-        search.climb(400, 5e-6)
+        search.climb(steps, tolerance)
         refined = search.refine()
         if search.mu <= _LAST_SMOOTHING * search.mean_cost:
             if not refined:
@@ -158,6 +161,13 @@ def finish(search: PriceSearch, tolerance: float) -> None:
             search.mu *= 0.5
         else:
             return
+
+
+def raise_stagger_prices(search: PriceSearch) -> None:
+    """From the best prices so far, and from a large smoothing, to where nothing pays any more."""
+    first = min(_STAGGER_SMOOTHING, _FIRST_SMOOTHING_TIMES_N / search.problem.n)
+    search.prices, search.mu = search.best.prices.copy(), first * search.mean_cost
+    finish(search, 1e-6, _STAGGER_STEPS)
 
 
 def memory_prices(
@@ -178,13 +188,13 @@ def stagger_prices(
     rounds = min(_ROUND_SMOOTHING, _FIRST_SMOOTHING_TIMES_N / problem.n) * search.mean_cost
     search.prices, search.mu = search.best.prices.copy(), rounds
     _add_rounds(search, candidates(problem))
-    finish(search, 5e-6)
+    raise_stagger_prices(search)
     while len(search.rows) > 1 and not search.over:
         value = search.best.value
         search.drop_unused()
         search.prices, search.mu = search.best.prices.copy(), 0.25 * rounds
         _add_rounds(search, neighbours([r.weight for r in search.rows]), most=1)
-        finish(search, 5e-6)
+        raise_stagger_prices(search)
         if search.best.value - value < 5e-4 * value:
             break
     return search
