@@ -174,7 +174,7 @@ def _best_record(
     moves = None if deadline.seconds is not None else MOVES
     compare = sides(target, kind)
     share = deadline.share(RANK_SHARE)
-    ranked_again = []
+    ranked_again: list[Found] = []
     for candidate in best:
         if not ranked_again or not share.passed:
             ranked_again.append(_looked_at(candidate, space, target, kind, found.seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class Target:
     @property
     def attacked(self) -> Attacked:
         """How a record names it."""
-        kind = "router" if isinstance(self.chosen, Router) else "policy"
+        kind: Literal["policy", "router"] = "router" if isinstance(self.chosen, Router) else "policy"
         if self.file is None:
             return Attacked(kind, self.name, self.seed)
         return Attacked(kind, self.name, self.seed, self.file.name, text_hash(self.file))

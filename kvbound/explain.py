@@ -163,9 +163,9 @@ def explain(problem: Problem, name: str, policy: Schedule, better: Schedule, bet
     kinds = []
     for k, (prompt, output, arrival) in enumerate(found.tolist()):
         mine = kind_of == k
-        means = (float(end[mine].mean()) for end in ends)
+        before, after = (float(end[mine].mean()) for end in ends)
         loss = int((ends[0] - ends[1])[mine].sum())
-        kinds.append(Kind(int(mine.sum()), prompt, output, arrival, *means, loss))
+        kinds.append(Kind(int(mine.sum()), prompt, output, arrival, before, after, loss))
     kinds.sort(key=lambda kind: -kind.loss)
     step = _first_difference(kind_of, policy, better)
     words = ["", ""]

@@ -22,7 +22,8 @@ def plot_explanation(found: Explanation, path: str | Path) -> None:
     requests = problem.requests
     text = "\n".join(line for told in found.lines() for line in textwrap.wrap(told, _WRAP))
     figure = figure_of_size(15.0, 7.6 + 0.19 * (text.count("\n") + 1))
-    pictures, words = figure.subfigures(2, 1, height_ratios=(7.2, 0.3 + 0.19 * (text.count("\n") + 1)))
+    parts = np.asarray(figure.subfigures(2, 1, height_ratios=(7.2, 0.3 + 0.19 * (text.count("\n") + 1))))
+    pictures, words = parts.tolist()
     axes = pictures.subplots(2, 2, sharex=True, sharey="row", height_ratios=(1.45, 1.0))
     order = np.lexsort((found.policy.completion(requests), found.policy.start))
     sides = ((found.policy, found.name, found.policy_tel), (found.better, found.better_name, found.better_tel))

@@ -20,7 +20,7 @@ LEAST_PROMPT = 1
 class Group(NamedTuple):
     """`count` identical requests: prompt s, output o, arrival a."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody needs here
     prompt: int
     output: int
     arrival: int = 0

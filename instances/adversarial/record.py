@@ -203,7 +203,7 @@ def make_record(
     ratio = Fraction(policy_tel, reference.value)
     return Record(
         "kvbound-record", 1, attacked, list(problem.fleet.memory), list(problem.fleet.batch),
-        [tuple(group) for group in grouped(problem.requests)], Starts.of(policy), policy_tel, reference,
+        [(c, s, o, a) for c, s, o, a in grouped(problem.requests)], Starts.of(policy), policy_tel, reference,
         f"{ratio.numerator}/{ratio.denominator}", found,
     )  # fmt: skip
 

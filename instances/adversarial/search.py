@@ -102,7 +102,7 @@ class Island:
         self.best: Found | None = None
         #: Where the coordinate search stands: next neighbour, neighbours without success, score at its start.
         self.polish: tuple[int, float] = (0, 0.0)
-        self._memory: dict[Groups, list[int | None]] = {}
+        self._memory: dict[Groups, tuple[int | None, int | None, int | None]] = {}
 
     def advance(self, sides: Sides, evaluations: int, stop: Callable[[], bool] = lambda: False) -> None:
         """Go on until `evaluations` have been made in all, or `stop` says so."""
@@ -190,24 +190,27 @@ class Island:
     def _evaluate(self, sides: Sides, groups: Groups, wanted: float) -> Found | None:
         """The instance with its values, or None when the policy declines or the ratio stays clearly below `wanted`."""
         self.evaluations += 1
-        known, problem = self._memory.get(groups), None
+        problem: Problem | None = None
+        known = self._memory.get(groups)
         if known is None:
             if len(self._memory) >= _REMEMBERED:
                 self._memory.clear()
             problem = self.space.problem(groups)
-            known = [sides.policy(problem), None, None]
-            self._memory[groups] = known
-        if known[0] is None:
+            known = self._memory[groups] = (sides.policy(problem), None, None)
+        policy, screen, reference = known
+        if policy is None:
             return None
         if sides.screen is not None:
-            if known[1] is None:
+            if screen is None:
                 problem = problem or self.space.problem(groups)
-                known[1] = sides.screen(problem)
-            if known[0] * _SLACK < wanted * known[1]:
+                screen = sides.screen(problem)
+                self._memory[groups] = (policy, screen, reference)
+            if policy * _SLACK < wanted * screen:
                 return None
-        if known[2] is None:
-            known[2] = sides.reference(problem or self.space.problem(groups))
-        return Found(groups, known[0], known[2])
+        if reference is None:
+            reference = sides.reference(problem or self.space.problem(groups))
+            self._memory[groups] = (policy, screen, reference)
+        return Found(groups, policy, reference)
 
     def state(self) -> dict[str, Any]:
         """Everything that the rest of the search depends on, as plain data for JSON."""
