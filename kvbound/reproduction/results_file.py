@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+import kvbound
 from kvbound.instances.files import read_text, write_atomic
 from kvbound.models.errors import InputError
 from kvbound.reproduction.findings import Outcome
@@ -16,18 +17,19 @@ from kvbound.reproduction.findings import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Outcomes of experiments; `interrupted` after Ctrl-C."""
+    """Outcomes of experiments, the version of kvbound that wrote them; `interrupted` after Ctrl-C."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
     format: Literal["kvbound-reproduction"]
     schema_version: Literal[1]
+    version: str
     interrupted: bool
     experiments: tuple[Outcome, ...]
 
 
 def results(outcomes: Sequence[Outcome], interrupted: bool = False) -> Results:
     """Outcomes as a document."""
-    return Results("kvbound-reproduction", 1, interrupted, tuple(outcomes))
+    return Results("kvbound-reproduction", 1, kvbound.__version__, interrupted, tuple(outcomes))
 
 
 def as_json(found: Results) -> dict[str, Any]:
