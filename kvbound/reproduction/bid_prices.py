@@ -109,7 +109,9 @@ def stable(ctx: Context) -> Iterator[Row]:
     """λ = 0.4, predictions off by up to 20 %: all requests counted, and only those done by the last arrival."""
     seeds = ctx.seeds(3, 8)
     every = tuple(FIGURES)
-    for share in ctx.pick((0.4, 0.85, 1.08), (0.4, 0.7, 0.85, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.4), (0.4, 1.08)):
+    for share in ctx.pick(
+        (0.4, 0.85, 1.0, 1.1, 1.2), (0.4, 0.7, 0.85, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.4), (0.4, 1.08)
+    ):
         problems = draws(ctx, (share,), seeds)
         found = routed(ctx, problems)
         base = sum(every[0]["mean_eel"] for every in found["round-robin"]) / len(problems)
