@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sqlite3
 import zlib
 from pathlib import Path
@@ -17,6 +18,7 @@ from sweep_cases import write_plan
 import kvbound
 from kvbound.sweeps.cell import Cell, Outcome
 from kvbound.sweeps.content import instance_hash, pack_requests, pack_schedule, unpack_problem
+from kvbound.sweeps.plan import Plan, read_plan
 from kvbound.sweeps.store import ResultStore
 
 PLAN = """
@@ -372,3 +374,18 @@ def test_ctrl_c_keeps_what_is_there_and_says_how_to_go_on(tmp_path: Path, monkey
     assert "interrupted, 13 cells left; the same command goes on with them" in done.stdout
     found = answer("sweep", "plan.toml", "--jobs", "1", cwd=tmp_path)
     assert (found["skipped"], found["ran"], found["left"]) == (7, 13, 0)
+
+
+def test_the_plan_of_the_documentation_is_a_plan(tmp_path: Path) -> None:
+    from blocks import ROOT, blocks_of
+
+    page = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    (text,) = [b.code for b in blocks_of(ROOT / "docs" / "sweeps.md") if b.language == "toml"]
+    (tmp_path / "plan.toml").write_text(text)
+    plan, _ = read_plan(tmp_path / "plan.toml")
+    assert set(Plan.model_fields) == set(plan.model_fields_set), "the example shows every key"
+    assert len(list(plan.settings())) == 2 * 2 * 2 * 2
+    assert len(plan.methods({})) == 8
+    for kind in ("setting", "options", "limits"):
+        for key in getattr(plan, kind).__class__.model_fields:
+            assert re.search(rf"`({kind}\.)?{key}`", page), key
