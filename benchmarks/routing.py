@@ -1,6 +1,7 @@
 """Routers in the settings of the published comparison, and prices on their way to those of the LP.
 
     python benchmarks/routing.py scenarios [a,b,c,d1,d2]     # --n 3000 --seeds 3
+    python benchmarks/routing.py loads 0.85,0.95,1           # stable loads: gain, and what the bound allows
     python benchmarks/routing.py trace FILE                  # Azure conversation trace, its own arrivals
     python benchmarks/routing.py convergence FIGURE.svg
     python benchmarks/routing.py duals                       # prices of the bound given to the router, no noise
@@ -33,8 +34,11 @@ from kvbound.solvers.routers.run import arrival_state
 from kvbound.statistics import interval
 
 NAMES = ("round-robin", "random", "lor", "power-of-2", "least-kv", "lor:svf", "round-robin:central", "lor:central",
-         "power-of-2:central", "least-kv:central", "lor:central:svf", "least-kv:central:svf", "bid-price:paper", "bid-price")  # fmt: skip
+         "power-of-2:central", "least-kv:central", "lor:central:svf", "least-kv:central:svf",
+         "bid-price:paper", "bid-price")  # fmt: skip
 COLUMNS = ("mean_eel", "p95_eel", "p99_eel", "mean_ttft", "p99_ttft", "throughput", "slo_violations")
+#: Seconds for each bound (`--bound-seconds`).
+BOUND_SECONDS = [20.0]
 
 #: Source of the lengths, load(s) of the arrivals (one per equal part of the requests).
 SCENARIOS = {
@@ -72,7 +76,7 @@ def table(title: str, problems: list[Problem], names: tuple[str, ...], bounds: b
           + " | evictions | KV % | gap of mean EEL % |")  # fmt: skip
     print("|---|--:|" + "--:|" * len(COLUMNS) + "--:|--:|--:|")
     base: dict[str, list[float]] = {}
-    floor = [float(mean_eel_bound(p, deadline=Deadline(20)).mean) if bounds else None for p in problems]
+    floor = [float(mean_eel_bound(p, deadline=Deadline(BOUND_SECONDS[0])).mean) if bounds else None for p in problems]
     for name in names:
         found = []
         for seed, problem in enumerate(problems):
@@ -105,16 +109,45 @@ def scenarios(keys: str, n: int, seeds: int, memory: int, batch: int, bounds: bo
         table(f"{what}, {seeds} seeds", problems, NAMES, bounds)
 
 
-def trace(path: str, limit: int, memory: int, batch: int, step_seconds: float) -> None:
-    """The trace replayed by its own arrivals."""
-    loaded = load(path, memory=memory, workers=4, batch=batch, limit=limit, step_seconds=step_seconds,
+def loads(text: str, n: int, seeds: int, memory: int, batch: int) -> None:
+    """At which stable load the published -45.75 % is reached, and how much the certified bound allows at all."""
+    print("| load | Round-Robin, mean EEL | lor:central:svf % | bid-price % | no schedule can do better than % |")
+    print("|--:|--:|--:|--:|--:|")
+    for load_of in (float(part) for part in text.split(",")):
+        rows = []
+        for seed in range(seeds):
+            lengths = load(SCENARIOS["a"][1].format(n=n, seed=seed), memory=memory, workers=4, batch=batch,
+                           drop_too_large=True).problem  # fmt: skip
+            r = lengths.requests
+            problem = replace(
+                lengths, requests=Requests(r.prompt, r.output, arrivals(r, lengths.fleet, (load_of,), seed))
+            )
+            problem = with_predictions(problem, "point=0.2", seed)
+            floor = float(mean_eel_bound(problem, deadline=Deadline(BOUND_SECONDS[0])).mean)
+            objective = Reward.preset("average", int(problem.requests.arrival.max()) + 2000)
+            found = []
+            for name in ("round-robin", "lor:central:svf", "bid-price"):
+                run = run_router(problem, ROUTERS[name], objective=objective, seed=seed)
+                found.append(measure(problem, run.execution, Limits.default(r)).mean_eel)
+            rows.append([found[0], *(100 * (x / found[0] - 1) for x in (*found[1:], floor))])
+        base, *changes = np.mean(rows, axis=0)
+        print(f"| {load_of} | {base:.1f} | " + " | ".join(f"{x:+.2f}" for x in changes) + " |", flush=True)
+
+
+def trace(path: str, limit: int, memory: int, batch: int, step_seconds: float, windows: int) -> None:
+    """Windows of the trace one after the other, each replayed by its own arrivals."""
+    loaded = load(path, memory=memory, workers=4, batch=batch, limit=limit * windows, step_seconds=step_seconds,
                   drop_too_large=True)  # fmt: skip
-    problem = with_predictions(loaded.problem, "point=0.2", 0)
-    r = problem.requests
-    share = r.volume.sum() / problem.fleet.pooled_memory / r.arrival.max()
-    title = (f"{problem.name}: {problem.n} requests, a step of {step_seconds} s, 4 workers, M = {memory}, B = {batch}, "
-             f"load {share:.2f} of memory")  # fmt: skip
-    table(title, [problem], NAMES, True)
+    r, problems, shares = loaded.problem.requests, [], []
+    for i in range(windows):
+        part = slice(i * len(r) // windows, (i + 1) * len(r) // windows)
+        cut = Requests(r.prompt[part], r.output[part], r.arrival[part] - r.arrival[part][0])
+        shares.append(cut.volume.sum() / loaded.problem.fleet.pooled_memory / cut.arrival.max())
+        problems.append(with_predictions(replace(loaded.problem, requests=cut), "point=0.2", i))
+    loads = ", ".join(f"{share:.2f}" for share in shares)
+    title = (f"{loaded.problem.name}: {windows} × {problems[0].n} requests, a step of {step_seconds} s, 4 workers, "
+             f"M = {memory}, B = {batch}, load {loads} of memory")  # fmt: skip
+    table(title, problems, NAMES, True)
 
 
 def convergence(figure: str, n: int) -> None:
@@ -224,7 +257,7 @@ def draw(figure: str, steps: list[int], learned: list[float], given: list[float]
 def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("scenarios", "trace", "convergence", "duals"))
+    parser.add_argument("what", choices=("scenarios", "loads", "trace", "convergence", "duals"))
     parser.add_argument("which", nargs="?")
     parser.add_argument("--n", type=int, default=3000)
     parser.add_argument("--seeds", type=int, default=3)
@@ -232,11 +265,16 @@ def main() -> None:
     parser.add_argument("--batch", type=int)
     parser.add_argument("--step-seconds", type=float, default=0.05)
     parser.add_argument("--no-bounds", action="store_true")
+    parser.add_argument("--windows", type=int, default=1)
+    parser.add_argument("--bound-seconds", type=float, default=20.0)
     a = parser.parse_args()
+    BOUND_SECONDS[0] = a.bound_seconds
     if a.what == "scenarios":
         scenarios(a.which or "a,b,c,d1,d2", a.n, a.seeds, a.memory or 4000, a.batch or 48, not a.no_bounds)
+    elif a.what == "loads":
+        loads(a.which or "0.85,0.9,0.95,1,1.05", a.n, a.seeds, a.memory or 4000, a.batch or 48)
     elif a.what == "trace":
-        trace(a.which, a.n, a.memory or 60_000, a.batch or 64, a.step_seconds)
+        trace(a.which, a.n, a.memory or 60_000, a.batch or 64, a.step_seconds, a.windows)
     elif a.what == "duals":
         duals(a.n)
     else:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import kvbound
-from kvbound.pareto import pareto
+from kvbound.pareto_front import pareto
 from kvbound.plot_routing import plot_front
 from kvbound.routing import seeded
 

@@ -22,6 +22,10 @@ from kvbound.models.requests import IntArray, Requests
 NAMED = "catalogue:"
 
 
+#: Requests larger than memory that a message names one by one.
+_MOST_NAMES = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """A problem and what was done to get it.
@@ -34,11 +38,14 @@ class Loaded:
         What a reader of any figure about it should know, one sentence each.
     dropped
         Requests left out: larger than memory, or failed by the trace's own account.
+    too_large
+        Names of those larger than memory, all of them: 1-based lines of a trace, else 0-based requests.
     """
 
     problem: Problem
     notes: tuple[str, ...]
     dropped: int
+    too_large: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +118,12 @@ def load(
         raise OptionError(f"{source}: --step-seconds needs arrival times in seconds; this source has steps already")
     else:
         requests = content
-    requests, dropped = _fit(source, requests, lines, fleet, drop_too_large, notes)
+    requests, too_large = _fit(source, requests, lines, fleet, drop_too_large, notes)
     name = raw.name
     if limit is not None or offset:
         name += f"[{offset}:{offset + len(content)}]"
     problem = Problem(requests, fleet, name=name, origin=raw.origin)
-    return Loaded(problem, tuple(notes), dropped + raw.failed)
+    return Loaded(problem, tuple(notes), len(too_large) + raw.failed, too_large)
 
 
 def _named(name: str) -> Loaded:
@@ -204,25 +211,29 @@ def _step(source: str, trace: Trace, step_seconds: float | None, notes: list[str
 
 def _fit(
     source: str, requests: Requests, lines: IntArray | None, fleet: Fleet, drop: bool, notes: list[str]
-) -> tuple[Requests, int]:
-    """Drop, or refuse and name, the requests that fit on no worker."""
+) -> tuple[Requests, tuple[int, ...]]:
+    """Drop, or refuse and name, the requests that fit on no worker; return those kept and the names of the others."""
     large = np.flatnonzero(requests.peak > fleet.largest)
     if not large.size:
-        return requests, 0
+        return requests, ()
     j, n = int(large[0]), len(requests)
-    where = f"request {j}" if lines is None else f"line {lines[j]}"
+    names = tuple((large if lines is None else lines[large]).tolist())
+    kind = "request" if lines is None else "line"
+    where = f"{kind} {names[0]}"
+    every = f"{kind}s " + ", ".join(str(name) for name in names[:_MOST_NAMES])
+    every += f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     what = (
         f"{where} has prompt {requests.prompt[j]} + output {requests.output[j]} = {requests.peak[j]} tokens, "
         f"memory is {fleet.largest}"
     )
     if not drop:
         raise InputError(
-            f"{source}: {what}; {large.size} of {n} requests are larger than memory. Raise --memory to "
+            f"{source}: {what}; {large.size} of {n} requests are larger than memory ({every}). Raise --memory to "
             f"{requests.peak.max()} or drop them with --drop-too-large"
         )
     if large.size == n:
         raise InputError(f"{source}: every request is larger than memory, none is left ({what}). Raise --memory")
-    notes.append(f"{large.size} of {n} requests dropped: larger than memory {fleet.largest} (first: {where})")
+    notes.append(f"{large.size} of {n} requests dropped: larger than memory {fleet.largest} ({every})")
     keep = np.ones(n, dtype=bool)
     keep[large] = False
-    return requests.take(keep), int(large.size)
+    return requests.take(keep), names

@@ -10,7 +10,8 @@ Truth                  `check`, `Report`, `verify`, `Certificate`, `read_certifi
                        `Gap`, `gap`, `verify_entry`, `check_execution`, `Execution`
 Answers                `compare`, `Comparison`, `POLICIES`, `run_policy`, `custom_policy`, `bound`, `solve`,
                        `SolveConfig`, `Deadline`
-Fleets                 `Reward`, `reward_bound`, `mean_eel_bound`
+Fleets                 `Reward`, `reward_bound`, `mean_eel_bound`, `route`, `Routing`, `pareto`, `Front`,
+                       `ROUTERS`, `run_router`, `BidPriceConfig`, `bid_price_router`, `price_history`
 Hardness               `reduce`, `decide`
 Pictures               `plot_comparison`, `plot_schedule`
 Errors                 `KvboundError` and its branches `InputError`, `OptionError`
@@ -51,9 +52,13 @@ if TYPE_CHECKING:
     from kvbound.models import Requests as Requests
     from kvbound.models import Reward as Reward
     from kvbound.models import Schedule as Schedule
+    from kvbound.pareto_front import Front as Front
+    from kvbound.pareto_front import pareto as pareto
     from kvbound.plot import plot_comparison as plot_comparison
     from kvbound.plot import plot_schedule as plot_schedule
     from kvbound.reductions import reduce as reduce
+    from kvbound.routing import Routing as Routing
+    from kvbound.routing import route as route
     from kvbound.solvers.bounds import bound as bound
     from kvbound.solvers.bounds import mean_eel_bound as mean_eel_bound
     from kvbound.solvers.bounds import reward_bound as reward_bound
@@ -63,6 +68,11 @@ if TYPE_CHECKING:
     from kvbound.solvers.policies import POLICIES as POLICIES
     from kvbound.solvers.policies import custom_policy as custom_policy
     from kvbound.solvers.policies import run_policy as run_policy
+    from kvbound.solvers.routers import ROUTERS as ROUTERS
+    from kvbound.solvers.routers import BidPriceConfig as BidPriceConfig
+    from kvbound.solvers.routers import bid_price_router as bid_price_router
+    from kvbound.solvers.routers import run_router as run_router
+    from kvbound.solvers.routers.explain import price_history as price_history
 
 __version__ = "0.1.0"
 
@@ -95,6 +105,10 @@ _HOME = {
     "reduce": "kvbound.reductions",
     **dict.fromkeys(("bound", "mean_eel_bound", "reward_bound"), "kvbound.solvers.bounds"),
     "Deadline": "kvbound.solvers.deadline",
+    **dict.fromkeys(("Front", "pareto"), "kvbound.pareto_front"),
+    **dict.fromkeys(("Routing", "route"), "kvbound.routing"),
+    **dict.fromkeys(("BidPriceConfig", "ROUTERS", "bid_price_router", "run_router"), "kvbound.solvers.routers"),
+    "price_history": "kvbound.solvers.routers.explain",
     **dict.fromkeys(("SolveConfig", "solve"), "kvbound.solvers.exact"),
     **dict.fromkeys(("POLICIES", "custom_policy", "run_policy"), "kvbound.solvers.policies"),
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from kvbound.checkers.certificate import Certificate
@@ -30,3 +32,9 @@ def require_writable(*paths: Path | None) -> None:
 def write_certificate(path: str | Path, certificate: Certificate) -> None:
     """Write `certificate` as JSON (docs/math.md §5.5); anybody verifies it with `kvbound verify`."""
     write_atomic(path, certificate_to_json(certificate))
+
+
+def write_certificates(path: str | Path, certificates: Sequence[Certificate]) -> None:
+    """Write several certificates into one file; `kvbound verify` verifies each of them."""
+    parts = [json.loads(certificate_to_json(certificate)) for certificate in certificates]
+    write_atomic(path, json.dumps({"format": "kvbound-certificates", "certificates": parts}) + "\n")

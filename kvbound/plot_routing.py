@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kvbound.pareto import Front
+from kvbound.pareto_front import Front
 from kvbound.plot import figure_of_size, require_format, save_figure
 from kvbound.routing import Routing
 from kvbound.solvers.routers.explain import RESOURCES, PriceHistory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kvbound.checkers.certificate import Certificate
 from kvbound.models.problem import Problem
 from kvbound.models.reward import Reward
 from kvbound.solvers.bounds.reward import mean_eel_bound, prepare, reward_bound
@@ -26,12 +27,15 @@ class BoundPair:
         The prices behind the reward bound, or None.
     seconds
         Wall time of both.
+    certificates
+        The proofs of the two, in this order.
     """
 
     reward: int | None
     total_eel: int | None
     prices: RewardPrices | None
     seconds: float
+    certificates: tuple[Certificate, ...] = ()
 
 
 NO_BOUND = BoundPair(None, None, None, 0.0)
@@ -45,4 +49,5 @@ def prove_bounds(
     rewarded = replace(problem, objective=objective)
     reward = reward_bound(rewarded, deadline=Deadline(time_limit), progress=progress)
     eel = mean_eel_bound(problem, deadline=Deadline(time_limit), progress=progress)
-    return BoundPair(reward.value, eel.tel, reward.prices, reward.seconds + eel.seconds)
+    proofs = (reward.certificate, eel.certificate)
+    return BoundPair(reward.value, eel.tel, reward.prices, reward.seconds + eel.seconds, proofs)

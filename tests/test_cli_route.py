@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 from cli import answer, inline, refusal
 
 from kvbound.checkers.execution import check_execution
-from kvbound.instances import load
-from kvbound.models import Reward
+from kvbound.instances import load, write_instance
+from kvbound.models import Fleet, Problem, Requests, Reward
 from kvbound.routing import default_horizon, parse_weights, route, seeded
 from kvbound.solvers.routers.metrics import Limits, measure
 
@@ -186,3 +187,41 @@ def test_prices_say_what_binds(tmp_path: Path) -> None:
 def test_one_broken_input_per_option_of_pareto_and_prices(options: tuple[str, ...], words: str) -> None:
     command, *rest = options
     assert words in refusal(command, SOURCE, "--workers", "2", *rest)
+
+
+def test_certificates_of_both_bounds_are_verified_again_and_a_tampered_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "both.json"
+    options = ("--workers", "3", "--batch", "4")
+    drawn = ("--rate", "0.3", "--seed", "5")
+    found = answer("route", SOURCE, *options, *drawn, "--routers", "lor", "--time-limit", "2", "--certificate",
+                   str(file))  # fmt: skip
+    again = answer("verify", SOURCE, str(file), *options, *drawn)
+    reward, eel = again["certificates"]
+    assert reward["reward"] == found["bounds"]["reward"]
+    assert eel["value"] / 60 == found["bounds"]["mean_eel"]
+    other = inline("verify", SOURCE, str(file), *options)  # other arrivals
+    assert (other.returncode, "for another problem" in other.stderr) == (1, True)
+    document = json.loads(file.read_text())
+    document["certificates"][0]["value"] -= 1  # claims more than the prices prove
+    file.write_text(json.dumps(document))
+    tampered = inline("verify", SOURCE, str(file), *options, *drawn)
+    assert (tampered.returncode, "prove" in tampered.stderr) == (1, True)
+    document["certificates"] = []
+    file.write_text(json.dumps(document))
+    assert "not empty" in refusal("verify", SOURCE, str(file), *options, *drawn)
+    assert "--seeds 1" in refusal("route", SOURCE, *FLEET, "--seeds", "2", "--certificate", str(file))
+
+
+def test_requests_that_fit_nowhere_are_named_all_of_them(tmp_path: Path) -> None:
+    def source(prompt: list[int], output: list[int]) -> str:
+        file = tmp_path / f"of-{len(prompt)}.json"
+        write_instance(file, Problem(Requests(prompt, output), Fleet((100, 100))))
+        return str(file)
+
+    few = source([40, 1, 50, 60], [10, 2, 10, 10])
+    text = refusal("route", few, "--memory", "20", "--workers", "2")
+    assert "3 of 4 requests are larger than memory (requests 0, 2, 3)" in text
+    found = answer("route", few, "--memory", "20", "--workers", "2", "--drop-too-large", "--routers", "lor")
+    assert found["instance"]["too_large"] == [0, 2, 3]
+    many = source([30] * 12 + [1], [1] * 13)
+    assert "requests 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more" in refusal("route", many, "--memory", "20")

@@ -69,6 +69,7 @@ def instance_json(loaded: Loaded) -> dict[str, Any]:
         "batch": problem.fleet.batch[0] if problem.fleet.identical else list(problem.fleet.batch),
         "origin": problem.origin,
         "dropped": loaded.dropped,
+        "too_large": list(loaded.too_large),
         "fingerprint": problem.fingerprint(),
     }
 

@@ -39,8 +39,8 @@ def pareto(
     from kvbound.cli.output import decimal, instance_json, new_table, notes, print_json, print_lines, print_table, title
     from kvbound.cli.progress import reporting
     from kvbound.files import require_writable
-    from kvbound.pareto import FIGURES
-    from kvbound.pareto import pareto as sweep
+    from kvbound.pareto_front import FIGURES
+    from kvbound.pareto_front import pareto as sweep
     from kvbound.plot import require_format
     from kvbound.routing import seeded
 

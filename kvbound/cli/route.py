@@ -49,6 +49,10 @@ def route(
     slo_ttft: TtftLimit = None,
     bounds: Annotated[bool, typer.Option("--bounds/--no-bounds", help="Prove bounds on reward and mean EEL.")] = True,
     time_limit: TimeLimit = 30.0,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", metavar="FILE", help="Write the proofs of both bounds, for `kvbound verify`."),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw latencies and gaps: .png, .svg or .pdf.")
     ] = None,
@@ -61,13 +65,17 @@ def route(
 
     from kvbound.cli.output import notes, print_json, print_lines, print_table, title
     from kvbound.cli.progress import reporting
-    from kvbound.files import require_writable
+    from kvbound.files import require_writable, write_certificates
+    from kvbound.models.errors import OptionError
     from kvbound.plot import require_format
     from kvbound.routing import route as run
 
     if plot is not None:
         require_format(plot)
         require_writable(plot)
+    require_writable(certificate)
+    if certificate is not None and (seeds > 1 or not bounds):
+        raise OptionError("--certificate needs bounds and --seeds 1: a certificate is for one set of arrivals")
     with reporting("loading") as progress:
         loaded = replace(options, noise=None).load()
         result = run(
@@ -88,12 +96,19 @@ def route(
             from kvbound.plot_routing import plot_routing
 
             plot_routing(result, plot)
+    proofs = result.bounds[0].certificates if result.bounds else ()
+    if certificate is not None and proofs:
+        write_certificates(certificate, proofs)
     remarks = (*loaded.notes, *result.notes)
     if options.json:
         print_json(document(loaded, result, options, remarks))
     else:
         print_table(table(result, title(loaded.problem)))
         print_lines([*bound_lines(result), *notes(remarks)])
+        if certificate is not None and proofs:
+            again = f" --rate {rate} --seed {options.seed}" if rate not in (None, "trace") else ""
+            print_lines([f"certificates written to {certificate}; check them with: kvbound verify SOURCE "
+                         f"{certificate}{again} and the same fleet"])  # fmt: skip
         if plot is not None:
             print_lines([f"plot written to {plot}"])
     if result.interrupted:

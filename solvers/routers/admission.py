@@ -144,8 +144,8 @@ def _price_waiting(st, pr, limit, start, origin, scaled):  # type: ignore[no-unt
 def _rank_waiting(pr, order, start, scaled, unit):  # type: ignore[no-untyped-def]
     """Keys of all that wait: the best margin, or the density.
 
-    Density: (what is lost by waiting Δ steps + Δ/W of the whole reward) / price of the footprint, with Δ the mean output
-    of the window: the index of Smith's rule with the price of the footprint for the processing time.
+    Density: (what is lost by waiting Δ steps + Δ/W of the whole reward) / price of the footprint, with Δ the mean
+    output of the window: the index of Smith's rule with the price of the footprint for the processing time.
     """
     waits, best = pr.at[WAITS], pr.margin[len(pr.table)]
     prompt, output, arrival = pr.lengths[0], pr.lengths[1], pr.lengths[2]
