@@ -23,10 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kvbound.instances import load, read_trace
-from kvbound.models.fleet import Fleet
+from kvbound.instances import load
 from kvbound.models.problem import Problem
-from kvbound.models.requests import Requests
+from kvbound.reproduction.workloads import traced_mixture
 from kvbound.solvers.bounds import bound
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.policies import POLICIES, Declined, View, resolve, run_policy
@@ -103,16 +102,7 @@ def mixture(sizes: Sequence[int], seeds: int, limit: float) -> None:
 
 def trace_mix(n: int, seed: int) -> Problem:
     """80 % of the Azure conversation rows, 20 % of the arXiv rows, drawn without replacement, in random order."""
-    rng = np.random.default_rng(seed)
-    parts = []
-    for name, share in ((ARXIV, round(0.2 * n)), (CONVERSATION, n - round(0.2 * n))):
-        trace = read_trace(TRACES / name)
-        fits = np.flatnonzero(trace.prompt + trace.output <= MEMORY)
-        pick = rng.choice(fits, share, replace=False)
-        parts.append((trace.prompt[pick], trace.output[pick]))
-    order = rng.permutation(n)
-    prompt, output = (np.concatenate(column)[order] for column in zip(*parts, strict=True))
-    return Problem(Requests(prompt, output), Fleet.uniform(MEMORY), name=f"traces:n={n},seed={seed}")
+    return traced_mixture(n, 0.2, seed, TRACES / ARXIV, TRACES / CONVERSATION)
 
 
 def traces(sizes: Sequence[int], seeds: int, limit: float) -> None:

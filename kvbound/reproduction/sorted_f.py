@@ -86,7 +86,7 @@ def headline(ctx: Context) -> Iterator[Row]:
     for long, stretch, memory in ctx.pick(READINGS, READINGS, READINGS[:2]):
         ctx.tell(f"headline, share {long}, {stretch} tokens per word, M = {memory}")
         found = gains(ctx, [mixture(n, long, k, memory, stretch) for k in seeds])
-        setting = f"n = {n}, {100 * long:g} % documents, {stretch:g} tokens per word of chats, M = {memory}"
+        setting = f"n = {n}, {100 * long:g} % documents, tokens per word of chats: {stretch:g}, M = {memory}"
         changed = [("share of documents", long != 0.2), ("tokens per word", stretch != 1.0),
                    ("memory", memory != DEFAULT_MEMORY)]  # fmt: skip
         named = [what for what, is_changed in changed if is_changed]
