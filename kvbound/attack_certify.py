@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import kvbound
-from kvbound.attack_sides import Target, quick_reference, tel_of
+from kvbound.attack_sides import Target, simple_orders, tel_of
 from kvbound.checkers import require_valid
 from kvbound.instances.adversarial.record import (
     Finding,
@@ -23,11 +23,14 @@ from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.policies import POLICIES, run_policy
 from kvbound.solvers.progress import ProgressCallback
 from kvbound.solvers.search import improve
+from kvbound.solvers.search.quick import quick
 
 #: Policies whose schedules a better one is searched from.
 _GOOD = ("svf", "mc-sf", "total-size", "sorted-f:swap", "longest-first", "fcfs")
 #: Moves of the search for a better schedule when nothing may depend on the clock.
-MOVES = 20_000
+MOVES = 10_000
+#: Descents of the quick reference before that, and moves of each.
+_DESCENTS, _DESCENT_MOVES = 4, 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,8 @@ def certify(
     if against == "bound":
         reference = _bound(problem, tel, deadline, progress)
     else:
-        better, value = better_schedule(problem, schedule, deadline.share(0.3), effort, progress)
+        first = replace(effort, moves=0) if against == "optimum" else effort  # exact methods search by themselves
+        better, value = better_schedule(problem, schedule, deadline.share(0.9), first, progress)
         reference = Reference("best-known", value, Starts.of(better))
         if against == "optimum":
             reference = _optimum(problem, better, value, deadline, effort, progress)
@@ -71,10 +75,14 @@ def better_schedule(
     """The best of `schedule`, the policies' and a search from there, with its TEL; checked."""
     best, value = schedule, tel_of(problem, schedule)
     candidates = [run_policy(problem, POLICIES[name]).schedule for name in _GOOD]
-    candidates.append(quick_reference(problem, 4.0).schedule)
+    for i in range(_DESCENTS):
+        done = quick(problem, simple_orders(problem), moves=_DESCENT_MOVES, seed=effort.seed + i)
+        candidates.append(done.schedule)
     for other in candidates:
         if other is not None and (tel := require_valid(problem, other)) < value:
             best, value = other, tel
+    if effort.moves == 0 or deadline.passed:
+        return best, value
     found = improve(problem, best, deadline=deadline, seed=effort.seed, moves=effort.moves, progress=progress)
     return found.schedule, found.tel
 
