@@ -35,9 +35,13 @@ GROWING = {
     "mc-sf": ("mc-sf", "#2a6f97", "^"),
     "svf": ("svf", "#6a994e", "D"),
     "svf:strict": ("sorted-f:quantile", "#9c6644", "P"),
+    "volume-classes": ("volume-classes", "#118ab2", "<"),
+    "wspt": ("wspt", "#999999", ">"),
     "sorted-lp": ("sorted-lp", "#7b4ba0", "v"),
     "lp-swap": ("lp-swap", "#d4a373", "X"),
 }
+#: Growing families whose closed form of the policy is exact and quickly made.
+CLOSED = ("fcfs", "total-size", "mc-sf", "online", "svf:strict", "volume-classes", "wspt")
 #: What stays bounded on all of them.
 BOUNDED = "sorted-f:exact"
 #: Beyond so many updates of its tables the exact selector gives way to the swap search.
@@ -82,7 +86,9 @@ MEMBERS = (
     ("sorted-f:swap", "family:sorted-f,wide=12,rounds=30,base=60"),
     ("sorted-f:quantile", "family:svf:strict,memory=4096"),
     ("lp-swap", "family:lp-swap,memory=1024"),
-    ("volume-classes", "family:lockstep,memory=5040,fit=4,n=400"),
+    ("volume-classes", "family:volume-classes,memory=4096"),
+    ("wspt", "family:wspt,memory=4096"),
+    ("sorted-f:online", "family:online,memory=1024"),
     ("round-robin", "family:routers,memory=1024,workers=4,rounds=100"),
     ("lor", "family:routers,memory=1024,workers=4,rounds=100"),
     ("least-kv", "family:routers,memory=1024,workers=4,rounds=100"),
@@ -120,6 +126,12 @@ def exponent(ratios: list[float], low: int = 100) -> float:
     return float(np.polyfit(np.log([SIZES[i] for i in pick]), np.log([ratios[i] for i in pick]), 1)[0])
 
 
+def far_exponent(name: str) -> float:
+    """Exponent where nobody needs to run the policy any more: the closed forms are exact."""
+    small, large = (make(name, memory=4**e).ratio for e in (7, 8))
+    return float(np.log(float(large / small)) / np.log(4))
+
+
 def growth(figure: Path | None) -> None:
     lines: dict[str, list[float]] = {}
     flat: dict[str, list[float]] = {}
@@ -142,6 +154,8 @@ def growth(figure: Path | None) -> None:
     slopes = [f"{exponent(lines[name]):.3f} ({exponent(flat[name]):.3f})" for name in GROWING]
     print("| exponent from M = 100 on | " + " | ".join(slopes) + " |")
     print("\n* swap search: tables of the exact selector would need more than 2·10⁹ updates")
+    far = [f"{name} {far_exponent(name):.3f}" for name in CLOSED]
+    print("exponent between M = 2^14 and 2^16 by the closed forms: " + ", ".join(far))
     if figure is not None:
         draw(figure, lines, flat)
 

@@ -51,6 +51,8 @@ MEMBERS = [
     *(("lp-swap", {"memory": m}) for m in (8, 9, 37, 100)),
     *(("svf:strict", {"memory": m}) for m in (64, 100, 399, 2000)),
     ("svf:strict", {"memory": 400, "rounds": 3}),
+    *((name, {"memory": m}) for name in ("volume-classes", "wspt") for m in (4, 10, 36, 1000, 1024, 5000)),
+    ("wspt", {"memory": 200, "fat": 3}),
     ("routers", {"memory": 10, "workers": 2, "rounds": 4}),
     ("routers", {"memory": 9, "workers": 3, "rounds": 5}),
     ("routers", {"memory": 7, "workers": 1, "rounds": 2}),
@@ -94,6 +96,8 @@ def test_every_family_is_among_the_members_and_hurts_what_exists() -> None:
         ("online", lambda m: sqrt(m / 2)),
         ("mc-sf", lambda m: sqrt(m) / 6),
         ("a-max", lambda m: (m + 1) / 2),
+        ("volume-classes", lambda m: 0.7 * m**0.25),
+        ("wspt", lambda m: 0.7 * m ** (1 / 3)),
     ],
 )
 def test_ratios_grow_without_bound(name: str, proved: object) -> None:

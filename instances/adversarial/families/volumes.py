@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from kvbound.instances.adversarial.families.base import (
@@ -128,6 +130,41 @@ def strict(memory: int, rounds: int | None = None) -> Member:
     )
 
 
+def _thin_first(memory: int, output: int, fat: int | None) -> Member:
+    k = round(math.sqrt(2 * output)) if fat is None else fat
+    lengths = np.array([[0, output]] + [[memory - 1, 1]] * k, dtype=np.int64)
+    starts = np.append(k, np.arange(k, dtype=np.int64))
+    after = triangle(k)
+    return Member(
+        Requests(lengths[:, 0], lengths[:, 1]),
+        memory,
+        Schedule(starts),
+        after + k + output,
+        output + k * output + after,
+    )
+
+
+def classes(memory: int, fat: int | None = None) -> Member:
+    """One thin (0, o) with o(o + 1)/2 ≤ M, then `fat` × (M − 1, 1) of volume M: about 0.84·M^¼ by volume.
+
+    The thin one has the smaller volume, or the same class and the smaller peak. It goes first, and nothing fits beside
+    it: TEL = o + k·o + k(k + 1)/2, against k(k + 1)/2 + k + o with the fat ones first. With o ≈ √(2M) and k = √(2o) the
+    ratio is k/2·(1 + o(1)) = √(o/2). So no way of grouping volumes has a constant ratio when α may be 1.
+    """
+    return _thin_first(memory, (math.isqrt(8 * memory + 1) - 1) // 2, fat)
+
+
+def smith(memory: int, fat: int | None = None) -> Member:
+    """One thin (0, o) with v/√o ≤ M, then `fat` × (M − 1, 1): of order M^⅓ for Smith's rule v/√o.
+
+    As `classes`, with the longest o for which (o(o + 1)/2)² < M²·o, about (2M)^⅔: the ratio is √(o/2)·(1 + o(1)).
+    """
+    output = 1
+    while (output + 1) * (output + 2) ** 2 < 4 * memory**2 and output + 1 < memory:
+        output += 1
+    return _thin_first(memory, output, fat)
+
+
 def lockstep(memory: int, fit: int = 4, n: int = 200) -> Member:
     """n × (0, M/r): identical requests of which r start together; every list schedule is 2 − 1/r off as n → ∞.
 
@@ -152,6 +189,7 @@ def lockstep(memory: int, fit: int = 4, n: int = 200) -> Member:
 
 
 _ROUNDS = Parameter("rounds", "int", 30, "number K of rounds", 1, 10**5)
+_FAT = Parameter("fat", "int", None, "number k of fat requests (default √(2o))", 1, 10**6)
 
 FAMILIES = (
     Family(
@@ -174,6 +212,22 @@ FAMILIES = (
         "Θ(√M)",
         (memory(196, 64), Parameter("rounds", "int", None, "number K of rounds (default √M/4)", 1, 10**4)),
         strict,
+    ),
+    Family(
+        "volume-classes",
+        "one thin request of less volume before fat ones",
+        ("volume-classes", "svf"),
+        "≈ 0.84·M^¼",
+        (memory(196, 4), _FAT),
+        classes,
+    ),
+    Family(
+        "wspt",
+        "one thin request of smaller v/√o before fat ones",
+        ("wspt",),
+        "≈ 0.9·M^⅓",
+        (memory(196, 4), _FAT),
+        smith,
     ),
     Family(
         "lockstep",
