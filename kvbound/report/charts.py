@@ -42,8 +42,8 @@ def ratio_chart(results: Results) -> str | None:
     sizes = sorted({n for by_size in points.values() for n in by_size})
     if len(sizes) == 1:
         return _ratio_bars({name: points[name][sizes[0]] for name in ranked if sizes[0] in points[name]}, sizes[0])
-    shown = ranked[:MOST_METHODS]
-    figure = new_figure(4.6)
+    shown = sorted(ranked, key=lambda name: -len(points[name]))[:MOST_METHODS]  # those seen at most sizes
+    figure = new_figure(3.7)
     axes = figure.subplots()
     for i, name in enumerate(shown):
         xs = sorted(points[name])
@@ -67,7 +67,7 @@ def ratio_chart(results: Results) -> str | None:
 
 def _ratio_bars(ratios: dict[str, list[float]], n: int) -> str:
     names = list(ratios)[:24]
-    figure = new_figure(0.9 + 0.3 * len(names))
+    figure = new_figure(0.8 + 0.26 * len(names))
     axes = figure.subplots()
     means = [fmean(ratios[name]) for name in names]
     axes.barh(range(len(names)), means, color=[_MARK if i == 0 else _BAR for i in range(len(names))], height=0.68)
@@ -112,7 +112,7 @@ def ladder_chart(results: Results) -> str | None:
                 by_method.setdefault(m, []).append((100 * (p.value or 0) / tops[key], p.verified))
         means = [(m, fmean(v for v, _ in vs), all(ok for _, ok in vs)) for m, vs in by_method.items()]
         panels.append((f"mean over {len(rungs):,} instances", means, "best schedule known on each instance"))
-    heights = [1.2 + 0.36 * len(rows) for _, rows, _ in panels]
+    heights = [0.95 + 0.3 * len(rows) for _, rows, _ in panels]
     figure = new_figure(sum(heights) + 0.2)
     for axes, (name, rows, top) in zip(figure.subplots(len(panels), 1, squeeze=False,
                                                        height_ratios=heights)[:, 0], panels, strict=True):  # fmt: skip
@@ -150,7 +150,7 @@ def front_charts(results: Results) -> list[tuple[str, str]]:
 
     charts = []
     for i, data in enumerate(results.fronts):
-        figure = new_figure(5.0)
+        figure = new_figure(4.2)
         draw_front(figure.subplots(), _front(data))
         charts.append((data.title, inline_svg(figure, f"front{i}", f"Pareto front on {data.title}")))
     return charts
@@ -185,7 +185,7 @@ def trade_charts(results: Results) -> list[tuple[str, str]]:
         known = [(name, a, b) for name, a, b in points if a is not None and b is not None]
         if len(known) < 2:
             continue
-        figure = new_figure(4.6)
+        figure = new_figure(3.7)
         _trade(figure.subplots(), known, across, up)
         name = results.instances[instance].name
         title = f"{name}" + (f", {options}" if options else "")
@@ -197,13 +197,30 @@ def _trade(axes: Axes, points: Sequence[tuple[str, float, float]], across: str, 
     beaten = [any(c <= a and d <= b and (c, d) != (a, b) for _, c, d in points) for _, a, b in points]
     front = sorted((a, b) for (_, a, b), lost in zip(points, beaten, strict=True) if not lost)
     axes.step([a for a, _ in front], [b for _, b in front], where="post", color=_MARK, linewidth=1.2)
-    for (name, a, b), lost in zip(points, beaten, strict=True):
+    for (_, a, b), lost in zip(points, beaten, strict=True):
         axes.plot(a, b, "o", color=_BAR if lost else _MARK, markersize=6, zorder=3)
-        axes.annotate(name, (a, b), (5, 4), textcoords="offset points", fontsize=8, color=_INK)
+    for names, a, b in _clusters(points):
+        words = (
+            names[0] if len(names) == 1 else ", ".join(names[:2]) + (f" + {len(names) - 2}" if len(names) > 2 else "")
+        )
+        axes.annotate(words, (a, b), (6, 4), textcoords="offset points", fontsize=8, color=_INK)
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     axes.margins(0.12)
     _tidy(axes)
+
+
+def _clusters(points: Sequence[tuple[str, float, float]]) -> list[tuple[list[str], float, float]]:
+    """Points so close that names would cover each other, as (names, x, y) with the place of the upper right one."""
+    wide, high = (max(p[k] for p in points) - min(p[k] for p in points) or 1.0 for k in (1, 2))
+    found: list[tuple[list[str], float, float]] = []
+    for name, a, b in sorted(points, key=lambda p: (-p[1], -p[2])):
+        near = next((c for c in found if abs(c[1] - a) < 0.12 * wide and abs(c[2] - b) < 0.05 * high), None)
+        if near is None:
+            found.append(([name], a, b))
+        else:
+            near[0].append(name)
+    return found
 
 
 def schedule_chart(problem: Problem, schedule: Schedule, name: str, label: str) -> str:
@@ -211,7 +228,7 @@ def schedule_chart(problem: Problem, schedule: Schedule, name: str, label: str) 
     from kvbound.plot_gantt import draw_gantt
     from kvbound.plot_memory import draw_memory
 
-    figure = new_figure(7.0)
+    figure = new_figure(5.8)
     gantt, memory = figure.subplots(2, 1, sharex=True, height_ratios=(1.35, 1.0))
     draw_gantt(gantt, problem, schedule, label)
     draw_memory(memory, problem, schedule)
@@ -225,7 +242,7 @@ def price_charts(results: Results) -> list[tuple[str, str]]:
     charts = []
     for i, data in enumerate(results.prices):
         kinds = len(data.price)
-        figure = new_figure(1.6 + 4.0 * kinds + 1.4)
+        figure = new_figure(1.2 + 3.4 * kinds + 1.2)
         price = np.array(data.price).transpose(2, 0, 1, 3)  # to [snapshot, kind, resource, ahead]
         draw_prices(figure, np.array(data.step), np.array(data.ahead), price, np.array(data.waiting))
         described = f"Prices of memory and batch slots over time on {data.title}"

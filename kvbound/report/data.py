@@ -69,7 +69,8 @@ class Line:
     @property
     def label(self) -> str:
         """The method as tables and pictures name it."""
-        return self.method if self.kind in ("policy", "router", "schedule") else f"{self.kind} {self.method}"
+        named = self.kind in ("policy", "router", "schedule") or self.method in ("exact", "best known")
+        return self.method if named else f"{self.kind} {self.method}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def render(results: Results, *, title: str, sources: Sequence[str | Path] = ()) 
 
 
 def _subtitle(results: Results) -> str:
-    names = [instance.name for instance in results.instances.values()]
+    names = list(dict.fromkeys(instance.name for instance in results.instances.values()))
     shown = "; ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
     return f"Schedulers of LLM requests under a KV-memory budget, measured against proven bounds. Instances: {shown}."
 

@@ -63,8 +63,8 @@ def _gap(document: dict[str, Any], instance: Instance, results: Results) -> None
         results.proofs.append(_proof(document["bound"], instance, seed))
     rows = [*document["policies"], *([document["exact"]] if "exact" in document else [])]
     for row in rows:
-        kind = "exact" if row is document.get("exact") else "policy"
-        name = "" if kind == "exact" else row["name"]
+        kind = {"exact": "exact", "best known": "search"}.get(row["name"], "policy")
+        name = row["name"]
         if "declined" in row:
             line = Line(instance.key, kind, name, seed=seed, status="declined", error=row["declined"])
         elif row.get("valid") is False:
@@ -95,14 +95,15 @@ def _bound(document: dict[str, Any], instance: Instance, results: Results) -> No
 
 def _proof(found: dict[str, Any], instance: Instance, seed: int | None) -> Proof:
     value = None if found["value"] is None else float(found["value"])
-    words = str(found["proved_by"])
+    words = str(found["proved_by"]).removesuffix(", verified in exact integer arithmetic")
     return Proof(
         instance.key, found["method"], value, bool(found["verified"]), words, "TEL", "", seed, found["seconds"]
     )
 
 
 def _route(document: dict[str, Any], instance: Instance, results: Results) -> None:
-    words = f"{document['seeds']} seed(s)" + (f", noise {document['noise']}" if document["noise"] else "")
+    count, noise = document["seeds"], document["noise"]
+    words = f"{count} seed{'s' if count != 1 else ''}" + (f", noise {noise}" if noise else "")
     seed = document.get("seed") if document["seeds"] == 1 else None
     for unit, key in (("mean EEL", "mean_eel"), ("reward", "reward")):
         value = document["bounds"][key]

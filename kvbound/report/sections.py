@@ -28,39 +28,18 @@ def methods(results: Results) -> str:
         if line.mean_eel is not None:
             winners[line.instance] = min(line.mean_eel, winners.get(line.instance, line.mean_eel))
     rows: list[list[str | Cell]] = []
-    with_options = len({options for _, _, options in groups}) > 1
     for (kind, label, options), lines in groups.items():
         ratios = [r for line in lines if (r := ratio_of(line, best)) is not None]
         done = [line for line in lines if line.status == "done"]
         seconds = [line.seconds for line in done if line.seconds is not None]
         wins = sum(line.mean_eel is not None and line.mean_eel == winners[line.instance] for line in done)
-        rows.append(
-            [
-                label,
-                kind,
-                *([options] if with_options else []),
-                number(len(done)),
-                number(fmean(ratios) if ratios else None, 4),
-                number(median(ratios) if ratios else None, 4),
-                number(max(ratios) if ratios else None, 4),
-                number(wins),
-                number(fmean(seconds) if seconds else None, 3),
-                number(len(lines) - len(done)),
-            ]
-        )
-    rows.sort(key=lambda row: _key(row[-6]))
-    columns = [
-        ("method", ""),
-        ("kind", ""),
-        *([("options", "")] if with_options else []),
-        ("results", "num"),
-        ("ratio ≤, mean", "num"),
-        ("median", "num"),
-        ("worst", "num"),
-        ("best on", "num"),
-        ("mean seconds", "num"),
-        ("no result", "num"),
-    ]
+        measured = [f(ratios) if ratios else None for f in (fmean, median, max)]
+        row = [Cell(label), *(number(ratio, 4) for ratio in measured), number(len(done)), number(wins), Cell(kind)]
+        rows.append([*row, options, number(fmean(seconds) if seconds else None, 3), number(len(lines) - len(done))])
+    rows.sort(key=lambda row: _key(row[1]))
+    columns = [("method", ""), ("ratio ≤, mean", "num"), ("median", "num"), ("worst", "num"), ("results", "num")]
+    columns += [("best on", "num"), ("kind", ""), ("options", ""), ("mean seconds", "num"), ("no result", "num")]
+    columns, rows = _without_empty(columns, rows)
     return (
         "<p>A ratio is TEL (of routers: mean EEL) over a lower bound that nobody can go below: at most this "
         "many times the optimum. <i>Best on</i>: instances on which no other method here has less latency.</p>"
@@ -166,46 +145,36 @@ def certificates(results: Results) -> str:
     if not results.proofs:
         return ""
     used = {id(proof) for proof in results.best_proofs().values()}
+    columns = [("instance", ""), ("method", ""), ("of", ""), ("bound", "num"), ("how", ""), ("ratios use it", "")]
+    columns += [("what stands behind it", "wrap"), ("options", ""), ("seed", "num"), ("seconds", "num")]
     rows: list[list[str | Cell]] = []
     for proof in results.proofs[:MOST_ROWS]:
         how = (
             "certificate verified" if proof.verified else "nothing proved" if proof.value is None else "prover's claim"
         )
-        digits = 0 if proof.unit == "TEL" else 2
-        rows.append(
-            [
-                results.instances[proof.instance].name,
-                proof.method,
-                proof.options,
-                "" if proof.seed is None else str(proof.seed),
-                proof.unit,
-                number(proof.value, digits),
-                evidence(how, proof.verified),
-                proof.evidence,
-                "yes" if id(proof) in used else "",
-                number(proof.seconds, 1),
-            ]
-        )
-    columns = [
-        ("instance", ""),
-        ("method", ""),
-        ("options", ""),
-        ("seed", "num"),
-        ("of", ""),
-        ("bound", "num"),
-        ("how", ""),
-        ("what stands behind it", "wrap"),
-        ("ratios use it", ""),
-        ("seconds", "num"),
-    ]
+        bound = number(proof.value, 0 if proof.unit == "TEL" else 2)
+        row = [results.instances[proof.instance].name, proof.method, proof.unit, bound, evidence(how, proof.verified)]
+        row += ["yes" if id(proof) in used else "", proof.evidence, proof.options, _seed(proof.seed)]
+        rows.append([*row, number(proof.seconds, 1)])
     columns, rows = _without_empty(columns, rows)
     return (
         "<p>A <b class='ok'>✓ certificate</b> was recomputed in exact integer arithmetic by a checker that knows no "
         "solver: anybody can repeat it (<code>kvbound verify</code>, <code>kvbound sweep --verify</code>). A "
         "<b class='claim'>claim</b> is what a solver says. Every schedule passed a checker, and its TEL was recomputed "
         "from it in integers. TEL and mean EEL are bounded from below, a reward from above.</p>"
+        + _cut(len(results.proofs))
         + table("proofs", "Bounds and how each was certified", columns, rows, filtered=len(rows) > 25)
     )
+
+
+#: Figures of the table of all results: heading, name, digits, whether it is a share.
+_FIGURES = (
+    ("P99 EEL", "p99_eel", 0, False),
+    ("SLO missed", "slo_violations", 1, True),
+    ("tokens/step", "throughput", 2, False),
+    ("evictions", "evictions", 0, False),
+    ("makespan", "makespan", 0, False),
+)
 
 
 def everything(results: Results) -> str:
@@ -213,94 +182,72 @@ def everything(results: Results) -> str:
     if not results.lines:
         return ""
     best = results.best_proofs()
+    columns = [("instance", ""), ("method", ""), ("TEL", "num"), ("mean EEL", "num"), ("ratio ≤", "num")]
+    columns += [("certified by", ""), ("reward gap", "num"), *((title, "num") for title, *_ in _FIGURES)]
+    columns += [("n", "num"), ("memory", "num"), ("workers", "num"), ("batch", "num"), ("options", ""), ("seed", "num")]
+    columns += [("seconds", "num")]
     rows: list[list[str | Cell]] = []
     for line in results.lines[:MOST_ROWS]:
         instance = results.instances[line.instance]
-        ratio = ratio_of(line, best)
-        how = certified_by(line, best)
-        figures = line.figures
-        rows.append(
-            [
-                instance.name,
-                number(instance.n or None),
-                instance.memory,
-                number(instance.workers or None),
-                instance.batch,
-                line.label,
-                line.options,
-                "" if line.seed is None else str(line.seed),
-                number(line.tel),
-                number(line.mean_eel, 1),
-                number(ratio, 4),
-                evidence(how, how == "certificate verified") if ratio is not None else Cell("–", ""),
-                number(figures.get("p99_eel"), 0),
-                number(figures.get("slo_violations"), 1, percent=True),
-                number(figures.get("throughput"), 2),
-                number(figures.get("evictions"), 0),
-                number(line.reward_gap, 2, percent=True),
-                number(figures.get("makespan"), 0),
-                number(line.seconds, 3),
-            ]
-        )
-    columns = [
-        ("instance", ""),
-        ("n", "num"),
-        ("memory", "num"),
-        ("workers", "num"),
-        ("batch", "num"),
-        ("method", ""),
-        ("options", ""),
-        ("seed", "num"),
-        ("TEL", "num"),
-        ("mean EEL", "num"),
-        ("ratio ≤", "num"),
-        ("certified by", ""),
-        ("P99 EEL", "num"),
-        ("SLO missed", "num"),
-        ("tokens/step", "num"),
-        ("evictions", "num"),
-        ("reward gap", "num"),
-        ("makespan", "num"),
-        ("seconds", "num"),
-    ]
+        ratio, how = ratio_of(line, best), certified_by(line, best)
+        row = [instance.name, line.label, number(line.tel), number(line.mean_eel, 1), number(ratio, 4)]
+        row += [Cell("–", "") if ratio is None else evidence(how, how == "certificate verified")]
+        row += [number(line.reward_gap, 2, percent=True)]
+        row += [number(line.figures.get(name), digits, percent=share) for _, name, digits, share in _FIGURES]
+        row += [number(instance.n or None), _whole(instance.memory), number(instance.workers or None)]
+        row += [_whole(instance.batch), line.options, _seed(line.seed), number(line.seconds, 3)]
+        rows.append(row)
     columns, rows = _without_empty(columns, rows)
-    more = len(results.lines) - MOST_ROWS
-    note = (
-        f"<p class='soft'>The first {MOST_ROWS:,} of {len(results.lines):,} results; "
-        "<code>kvbound results FILE --csv OUT</code> has all.</p>"
+    return _cut(len(results.lines)) + table("all", "All results", columns, rows, filtered=True)
+
+
+def _cut(count: int) -> str:
+    if count <= MOST_ROWS:
+        return ""
+    return (
+        f"<p class='soft'>The first {MOST_ROWS:,} of {count:,}; "
+        "<code>kvbound results FILE --csv OUT</code> has all of them.</p>"
     )
-    return (note if more > 0 else "") + table("all", "All results", columns, rows, filtered=True)
+
+
+def _seed(seed: int | None) -> Cell:
+    return Cell("", "") if seed is None else Cell(str(seed), seed)
+
+
+def _whole(text: str) -> Cell:
+    """A number that came as a text, or several of them, sorted by the first."""
+    digits = text.split(", ")[0].replace(",", "")
+    return Cell(text, int(digits) if digits.isdigit() else "")
 
 
 def failures(results: Results) -> str:
     """What gave no result, and why."""
-    rows = [
-        [
-            results.instances[line.instance].name,
-            line.label,
-            line.options,
-            "" if line.seed is None else str(line.seed),
-            Cell(line.status, None, "claim" if line.status == "declined" else "bad"),
-            line.error or "",
-        ]
-        for line in results.lines
-        if line.status != "done"
-    ]
+    rows: list[list[str | Cell]] = []
+    for line in results.lines:
+        if line.status != "done":
+            look = "claim" if line.status == "declined" else "bad"
+            name, why = results.instances[line.instance].name, line.error or ""
+            rows.append([name, line.label, line.options, _seed(line.seed), Cell(line.status, None, look), why])
     if not rows:
         return ""
     columns = [("instance", ""), ("method", ""), ("options", ""), ("seed", "num"), ("status", ""), ("why", "wrap")]
     columns, kept = _without_empty(columns, rows[:MOST_ROWS])
-    return table("failures", "Cells without a result", columns, kept)
+    return _cut(len(rows)) + table("failures", "Cells without a result", columns, kept)
 
 
 def origins(results: Results) -> str:
-    """Versions, seeds, plans and notes."""
+    """Versions, seeds, plans and notes: a list for each sweep, a table for files of single commands."""
     parts = []
     for origin in results.origins:
-        facts = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in origin.facts)
-        parts.append(f"<h3>{html.escape(origin.title)}</h3><dl>{facts}</dl>")
-        if origin.plan:
+        if origin.plan is not None:
+            facts = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in origin.facts)
+            parts.append(f"<h3>{html.escape(origin.title)}</h3><dl>{facts}</dl>")
             parts.append(f"<details><summary>its plan</summary><pre>{html.escape(origin.plan)}</pre></details>")
+    files = [dict(origin.facts) for origin in results.origins if origin.plan is None]
+    if files:
+        names = list(dict.fromkeys(name for facts in files for name in facts))
+        rows: list[list[str | Cell]] = [[facts.get(name, "") for name in names] for facts in files]
+        parts.append(table("origins", "Files, versions and seeds", [(name, "") for name in names], rows))
     if results.notes:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in results.notes)
         parts.append(f"<h3>Notes</h3><ul>{notes}</ul>")

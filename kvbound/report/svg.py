@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Width of a figure in inches; the page scales it to its own width.
-WIDTH = 9.6
+WIDTH = 7.2
 #: Collections with more parts than this are embedded as pixels: a page of megabytes helps nobody.
 MOST_SHAPES = 400
 

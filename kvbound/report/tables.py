@@ -75,7 +75,10 @@ def _cell(cell: str | Cell, look: str) -> str:
     if isinstance(cell, str):
         cell = Cell(cell)
     value = "" if cell.value is None else f' data-v="{html.escape(str(cell.value), quote=True)}"'
-    return f"<td{_class(' '.join(filter(None, (look, cell.look))))}{value}>{html.escape(cell.text)}</td>"
+    text = html.escape(cell.text)
+    if look != "num":  # names such as mix:n=2000,seed=0 may be folded on paper
+        text = text.replace(",", ",<wbr>")
+    return f"<td{_class(' '.join(filter(None, (look, cell.look))))}{value}>{text}</td>"
 
 
 def _class(look: str) -> str:
