@@ -39,12 +39,12 @@ def order(view):
 """
 PLAN = """
 name = "benchmark"
-sources = ["tiny:n=8,seed={seed}", "mix:n=40,seed={seed}"]
+sources = ["tiny:n=8,seed={seed}", "tiny:n=12,seed={seed}"]
 seeds = { count = %d }
 policies = ["fcfs", "mc-sf", "svf", "sorted-f:swap", "sorted-f:quantile"]
 policy_files = ["counting.py"]
 routers = ["lor", "power-of-2"]
-bounds = ["volume", "lagrangian"]
+bounds = ["volume", "lp"]
 [options]
 time_limit = "none"
 """

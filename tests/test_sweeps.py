@@ -389,3 +389,21 @@ def test_the_plan_of_the_documentation_is_a_plan(tmp_path: Path) -> None:
     for kind in ("setting", "options", "limits"):
         for key in getattr(plan, kind).__class__.model_fields:
             assert re.search(rf"`({kind}\.)?{key}`", page), key
+
+
+def test_results_may_come_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from Ray's backend of joblib, which has no generators."""
+    from contextlib import contextmanager
+
+    from kvbound.sweeps import run
+    from kvbound.sweeps.backends import Pool
+
+    @contextmanager
+    def groups(*_: Any) -> Any:
+        yield Pool(1, streams=False)
+
+    monkeypatch.setattr(run, "pool", groups)
+    (tmp_path / "plan.toml").write_text(
+        'sources = ["tiny:n=5,seed={seed}"]\nseeds = { count = 9 }\nrouters = ["lor"]\n'
+    )
+    assert answer("sweep", "plan.toml", cwd=tmp_path)["done"] == 9
