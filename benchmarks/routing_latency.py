@@ -1,6 +1,7 @@
 """Decision time of the bid-price router, and the memory it keeps.
 
     python benchmarks/routing_latency.py time      # 64 workers, horizon 2000, 500 waiting
+    python benchmarks/routing_latency.py resolve   # the variant that solves an LP every 400 steps
     python benchmarks/routing_latency.py memory    # a million requests
 
 Time: an overloaded fleet runs until 500 requests wait; then every period is timed while arrivals keep about 500
@@ -21,11 +22,12 @@ import numpy as np
 from kvbound.models import Fleet, Problem, Requests, Reward
 from kvbound.solvers.engine.state import COUNT, NOW
 from kvbound.solvers.engine.workers import settle
-from kvbound.solvers.routers import BidPriceConfig
+from kvbound.solvers.routers import ROUTERS, BidPriceConfig, priced_run
 from kvbound.solvers.routers.config import ORDERS
 from kvbound.solvers.routers.priced_loop import DECIDE, decide, next_decision
 from kvbound.solvers.routers.priced_run import memory_bytes, run_bid_price
 from kvbound.solvers.routers.prices import WAITS, new_prices
+from kvbound.solvers.routers.resolve import resolve_prices
 from kvbound.solvers.routers.run import arrival_state
 
 WORKERS, HORIZON, WAITING = 64, 2000, 500
@@ -103,6 +105,34 @@ def measure(kinds: int, periods: int) -> None:
     report(f"  half the fleet empty, {int(memory.at[8])} start at once", wall, cpu)
 
 
+def resolving(n: int) -> None:
+    """Time of `bid-price:resolve` with the LP solved afresh every 400 steps, and of those LPs by themselves."""
+    rng = np.random.default_rng(2)
+    prompt, output = rng.integers(1, 200, n), 1 + rng.exponential(80, n).astype(np.int64)
+    fleet = Fleet.uniform(4000, 4, 48)
+    volume = (prompt * output + output * (output + 1) // 2).mean()
+    arrival = np.floor(np.cumsum(rng.exponential(volume / fleet.pooled_memory / 1.05, n))).astype(np.int64)
+    problem = Problem(Requests(prompt, output, arrival), fleet)
+    spent: list[tuple[float, float]] = []
+
+    def timed(*given: object) -> bool:
+        begin, used = time.perf_counter(), time.thread_time()
+        done = resolve_prices(*given)  # type: ignore[arg-type]
+        spent.append((time.perf_counter() - begin, time.thread_time() - used))
+        return done
+
+    priced_run.resolve_prices = timed  # type: ignore[assignment]
+    config = ROUTERS["bid-price:resolve"].config
+    assert config is not None
+    done = run_bid_price(problem, Reward.preset("average", 10**6), config, arrival_state(problem))
+    priced_run.resolve_prices = resolve_prices
+    wall, cpu = zip(*spent, strict=True)
+    ms, late = done.milliseconds, np.percentile(done.milliseconds, 99)
+    print(f"bid-price:resolve, W = {config.horizon}, an LP of at most 40 requests every {config.resolve} steps")
+    print(f"  {n} requests, {len(ms)} decisions, median {np.median(ms):.2f}, P99 {late:.2f} ms, {len(spent)} LPs")
+    report("  one LP", list(wall), list(cpu))
+
+
 def report(what: str, wall: list[float], cpu: list[float]) -> None:
     """Median and percentiles in milliseconds."""
     rows = [f"{name} median {np.median(x) * 1e3:.3f} P99 {np.percentile(x, 99) * 1e3:.3f} max {max(x) * 1e3:.3f} ms"
@@ -144,7 +174,9 @@ def memory(n: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["memory"]:
+    if sys.argv[1:2] == ["resolve"]:
+        resolving(int(sys.argv[2]) if len(sys.argv) > 2 else 1000)
+    elif sys.argv[1:2] == ["memory"]:
         memory(int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000)
     else:
         for number in (1, 4):
