@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from cli import answer
+
+from kvbound.checkers import require_valid
+from kvbound.instances.adversarial.record import read_record
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Script -> files that it leaves.
 SCRIPTS = {
     "my_scheduler_gap.py": ("requests.csv", "schedule.json", "proof.json"),
     "pareto_front.py": ("front.svg",),
+    "adversarial_instance.py": ("record.json", "why.svg"),
 }
 
 
@@ -52,3 +57,9 @@ def test_a_script_leaves_what_it_promises(script: str, tmp_path: Path) -> None:
         assert proved["value"] < judged["tel"]
     if script == "pareto_front.py":
         assert "on the front" in printed
+    if script == "adversarial_instance.py":
+        record = read_record(tmp_path / "record.json")
+        tels = [require_valid(record.problem, s.schedule) for s in (record.policy, record.reference.schedule) if s]
+        assert tels == [record.policy_tel, record.reference.value]
+        assert record.value == Fraction(*tels) > 1
+        assert f"TEL {tels[0]} against {tels[1]}" in printed
