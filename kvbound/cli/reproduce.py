@@ -101,7 +101,11 @@ def reproduce(
 def _list(chosen: list[Experiment]) -> None:
     from kvbound.cli.output import new_table, print_table
 
-    table = new_table("experiments", ["name", "shows", "published"], ["quick, s", "full, s"])
+    table = new_table("experiments", ["name"], [])
+    for name in ("shows", "published"):
+        table.add_column(name, overflow="fold")
+    for name in ("quick, s", "full, s"):
+        table.add_column(name, justify="right", no_wrap=True)
     for e in chosen:
         table.add_row(e.name, e.title, e.published, f"{e.quick_seconds}", f"{e.full_seconds:,}")
     print_table(table)
@@ -119,24 +123,28 @@ def _announce(chosen: list[Experiment], quick: bool, seeds: int | None, jobs: in
 
 
 def _stored(paths: list[Path], names: set[str]) -> tuple[Outcome, ...]:
+    from dataclasses import replace
+
     from kvbound.reproduction import EXPERIMENTS
+    from kvbound.reproduction.conclusions import conclude
     from kvbound.reproduction.results_file import read_results
 
     found: dict[str, Outcome] = {}
     for path in paths:
-        found.update({outcome.name: outcome for outcome in read_results(path).experiments})
+        for outcome in read_results(path).experiments:  # sentences as this version would make them of the rows
+            found[outcome.name] = replace(outcome, conclusions=tuple(conclude(outcome.rows)))
     return tuple(found[name] for name in EXPERIMENTS if name in found and name in names)
 
 
 def _show(outcome: Outcome) -> None:
     """Table of one experiment, then what it says."""
     from kvbound.cli.output import new_table, print_lines, print_table
-    from kvbound.reproduction.conclusions import figure, ours
+    from kvbound.reproduction.conclusions import explained, figure, ours
 
     table = new_table(f"{outcome.name}: {outcome.title}", [], [])
     for name in ("figure", "published", "ours", "setting", "why they differ"):
         table.add_column(name, overflow="fold", justify="right" if name in ("published", "ours") else "left")
-    for row in outcome.rows:
+    for row in explained(outcome.rows):
         table.add_row(f"{row.series}: {row.figure}", figure(row), ours(row), f"{row.role}: {row.setting}", row.why)
     print_table(table)
     what = "quick" if outcome.quick else "full"

@@ -82,10 +82,9 @@ def rows(found: Found, router: str, published: Sequence[float], setting: str, wh
 def floor(ctx: Context, problems: Sequence[Problem], found: Found, setting: str, role: Role) -> Row:
     """What no router can exceed: the certified bound on mean EEL against Round-Robin."""
     values = []
-    most = ctx.pick(1, 3)
-    for problem, base in zip(problems[:most], found["round-robin"], strict=False):
+    for problem, base in zip(problems, found["round-robin"], strict=True):
         ctx.tell(f"bound on mean EEL, {problem.name}")
-        proved = mean_eel_bound(problem, deadline=Deadline(ctx.pick(4.0, 30.0, 0.5)))
+        proved = mean_eel_bound(problem, deadline=Deadline(ctx.pick(3.0, 20.0, 0.5)))
         tel = ctx.verified(problem, proved.certificate)
         values.append(100 * (tel / problem.n / base[0]["mean_eel"] - 1))
     why = "certified: no router on these requests, with any knowledge, cuts the mean EEL by more"

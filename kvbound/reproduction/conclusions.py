@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kvbound.reproduction.findings import Row
+from kvbound.reproduction.findings import Published, Row
 
-#: A mean gives a published number outside its interval when it is at most this far away, relative to the effect
-#: (ratio − 1, or the change in per cent); a worst case of a number of trials, this far.
+#: An interval wider than the effect says nothing. A mean gives a published number outside its interval when it is at
+#: most this far away, relative to the effect (ratio − 1, or the change in per cent); a worst case of a number of
+#: trials, this far.
 CLOSE, CLOSE_WORST = 0.05, 0.2
 #: Most settings that are named in a cell.
 _NAMED = 3
 
 
 def gives(row: Row) -> bool:
-    """Whether our figure gives the published one: inside a published range or our interval, or close to it."""
+    """Whether ours gives the published figure: in its range, in an interval no wider than the effect, or close."""
     if row.published is None:
         return False
     low, high, ours_ = row.published.low, row.published.high, row.ours
-    half = ours_.half or 0.0
-    if ours_.value - half <= high and low <= ours_.value + half:
-        return True
     middle = (low + high) / 2
     effect = abs(middle - 1) if row.unit == "" else abs(middle)
+    half = ours_.half or 0.0
+    if half <= effect and ours_.value - half <= high and low <= ours_.value + half:
+        return True
+    if low < high and low <= ours_.value <= high:
+        return True
     return abs(ours_.value - middle) <= (CLOSE_WORST if ours_.statistic == "max" else CLOSE) * effect
 
 
@@ -50,18 +53,12 @@ def conclude(rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         if row.published is not None:
             groups.setdefault((row.setting, row.series), []).append(row)
-    groups = {key: group for key, group in groups.items() if len(group) > 1}
-    if groups:
-        full = [f"{series}: {setting}" for (setting, series), group in groups.items() if all(map(gives, group))]
-        if full:
-            yield f"All figures published for it come out for {'; for '.join(full)}."
-        else:
-            (setting, series), best = max(groups.items(), key=lambda item: sum(map(gives, item[1])))
-            met = [f"{row.figure} ({figure(row)} against {ours(row)})" for row in best if gives(row)]
-            missed = [f"{row.figure} ({figure(row)} against {ours(row)})" for row in best if not gives(row)]
-            yield "No setting that was tried gives all published figures at once."
-            if met:
-                yield f"The nearest, {series}: {setting}, gives {', '.join(met)}, but not {', '.join(missed)}."
+    claims: dict[tuple[Published | None, ...], dict[tuple[str, str], list[Row]]] = {}
+    for key, group in groups.items():
+        if len(group) > 1:
+            claims.setdefault(tuple(row.published for row in group), {})[key] = group
+    for tried in claims.values():
+        yield from _verdict(tried)
     curves: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         if row.role == "sensitivity":
@@ -70,6 +67,22 @@ def conclude(rows: Sequence[Row]) -> Iterator[str]:
         least, most = min(group, key=lambda r: r.ours.value), max(group, key=lambda r: r.ours.value)
         if least is not most:
             yield f"{series}, {name}: from {ours(least)} ({least.setting}) to {ours(most)} ({most.setting})."
+
+
+def _verdict(tried: dict[tuple[str, str], list[Row]]) -> Iterator[str]:
+    """Which of the settings tried gives all of one set of published figures, or the most of them."""
+    full = [f"{series}: {setting}" for (setting, series), group in tried.items() if all(map(gives, group))]
+    claim = ", ".join(f"{row.figure} {figure(row)}" for row in next(iter(tried.values())))
+    if full:
+        more = f" (and {len(full) - _NAMED} more)" if len(full) > _NAMED else ""
+        yield f"All of {claim} come out for {'; for '.join(full[:_NAMED])}{more}."
+        return
+    (setting, series), best = max(tried.items(), key=lambda item: sum(map(gives, item[1])))
+    met = [f"{row.figure} ({ours(row)})" for row in best if gives(row)]
+    missed = [f"{row.figure} ({ours(row)})" for row in best if not gives(row)]
+    yield f"No setting that was tried gives all of {claim} at once."
+    if met:
+        yield f"The nearest, {series}: {setting}, gives {', '.join(met)}, but not {', '.join(missed)}."
 
 
 def figure(row: Row) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -38,7 +39,8 @@ class Estimate:
     Parameters
     ----------
     statistic
-        `mean` and `share` (of trials, 0..1): the mean, with Student's t interval at 95 %; `max`: the largest value.
+        `mean`: with Student's t interval at 95 %; `share` of trials, 0..1: with the Agresti–Coull half width, which is
+        not 0 when all trials agree; `max`: the largest value.
     value, half
         The figure; half width of its interval, None for `max` and for fewer than two values.
     values
@@ -59,6 +61,10 @@ class Estimate:
         assert found is not None, "an estimate needs a value"
         if statistic == "max":
             return cls(statistic, max(numbers), None, numbers)
+        if statistic == "share":
+            trials = len(numbers) + 4
+            centre = (sum(numbers) + 2) / trials
+            return cls(statistic, found.mean, 1.96 * math.sqrt(centre * (1 - centre) / trials), numbers)
         return cls(statistic, found.mean, found.half, numbers)
 
 

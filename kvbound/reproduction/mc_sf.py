@@ -77,7 +77,7 @@ def few_requests(ctx: Context) -> Iterator[Row]:
     """The same lengths, but few requests, so that exact solvers finish."""
     for n in ctx.pick((5,), (4, 5, 6), (3,)):
         ratios, unproved = [], 0
-        for k in ctx.seeds(30, 100):
+        for k in ctx.seeds(100, 200):
             ctx.tell(f"offline, n = {n}, seed {k}")
             problem = small(k, n)
             (mcsf,) = ctx.tels([problem], "mc-sf")

@@ -14,7 +14,7 @@ from typing import Any
 
 import kvbound
 from kvbound.models.errors import KvboundError, SolverError
-from kvbound.reproduction.conclusions import conclude, explained
+from kvbound.reproduction.conclusions import conclude
 from kvbound.reproduction.context import Context
 from kvbound.reproduction.findings import Outcome, Row
 from kvbound.reproduction.registry import EXPERIMENTS, Experiment
@@ -99,7 +99,7 @@ def run_one(
             experiment.name,
             experiment.title,
             experiment.paper,
-            explained(rows),
+            tuple(rows),
             tuple(conclude(rows)),
             tuple(ctx.skipped),
             scale != "full",
