@@ -26,7 +26,8 @@ from kvbound.instances import with_predictions
 from kvbound.models import Fleet, Problem, Requests, Reward
 from kvbound.solvers.bounds.reward import mean_eel_bound, reward_bound
 from kvbound.solvers.engine.execute import execution_of
-from kvbound.solvers.routers import ROUTERS, BidPriceConfig, bid_price_router, run_router
+from kvbound.solvers.routers import ROUTERS, bid_price_router, run_router
+from kvbound.solvers.routers.config import PUBLISHED
 from kvbound.solvers.routers.metrics import Limits, measure
 from kvbound.solvers.routers.priced_run import GivenPrices, run_bid_price
 from kvbound.solvers.routers.prices import MEM, SLOT, Prices
@@ -185,9 +186,9 @@ def convergence(figure: str, n: int) -> None:
         ]
         agree.append(float(np.mean(signs)))
 
-    config = BidPriceConfig(horizon=256)
+    config = replace(PUBLISHED, horizon=256, hold=True)
     run = run_router(problem, bid_price_router("mine", config), objective=objective, watch=watch)
-    exact_run = run_bid_price(problem, objective, BidPriceConfig(hold=False), arrival_state(problem),
+    exact_run = run_bid_price(problem, objective, PUBLISHED, arrival_state(problem),
                               given=GivenPrices(bound.prices.memory, bound.prices.batch))  # fmt: skip
     curves = {"learned online": run.execution, "LP duals given": execution_of(problem, exact_run.state),
               "round-robin": run_router(problem, ROUTERS["round-robin"]).execution,
@@ -221,7 +222,7 @@ def duals(n: int) -> None:
         bound = reward_bound(replace(problem, objective=objective), "lagrangian", deadline=Deadline(60))
         given = GivenPrices(bound.prices.memory, bound.prices.batch)
         for hold in (False, True):
-            done = run_bid_price(problem, objective, BidPriceConfig(hold=hold), arrival_state(problem), given=given)
+            done = run_bid_price(problem, objective, replace(PUBLISHED, hold=hold), arrival_state(problem), given=given)
             start = execution_of(problem, done.state).schedule(problem.requests).start
             earned = objective.reward(problem.requests, np.arange(n), start).sum()
             print(f"{name}: bound {bound.value:,}, hold={hold}: {earned / bound.value:.4f}", flush=True)

@@ -76,17 +76,21 @@ def plot_front(front: Front, path: str | Path) -> None:
 def draw_front(axes: Axes, front: Front) -> None:
     """What `plot_front` draws, on axes."""
     x, y = front.axes
+    shares: dict[tuple[float, float], list[str]] = {}  # mixtures that end at one point share a label
     for point in front.points:
         color = _MARK if point.on_front else _BAR
         axes.plot(point.figures[x], point.figures[y], "o", color=color, markersize=6, zorder=3)
-        axes.annotate(f"{point.share:.2g}", (point.figures[x], point.figures[y]), (4, 4),
-                      textcoords="offset points", fontsize=7)  # fmt: skip
+        shares.setdefault((point.figures[x], point.figures[y]), []).append(f"{point.share:.2g}")
+    for at, names in shares.items():
+        axes.annotate(", ".join(names), at, (4, 6), textcoords="offset points", fontsize=7)
     best = sorted((p for p in front.points if p.on_front), key=lambda p: p.figures[x])
     axes.plot([p.figures[x] for p in best], [p.figures[y] for p in best], color=_MARK, linewidth=1.2,
               label=f"bid-price: share of {front.ends[1]} against {front.ends[0]}")  # fmt: skip
-    for name, figures in front.baselines.items():
+    for i, (name, figures) in enumerate(front.baselines.items()):
         axes.plot(figures[x], figures[y], "x", color=_RULE, markersize=6)
-        axes.annotate(name, (figures[x], figures[y]), (5, -8), textcoords="offset points", fontsize=7)
+        axes.annotate(name, (figures[x], figures[y]), (5, -10 - 9 * (i % 3)), textcoords="offset points", fontsize=7)
+    if axes.get_ylim()[0] < 0:  # no figure is negative; where all are 0 the picture says so
+        axes.set_ylim(-0.04 * axes.get_ylim()[1], axes.get_ylim()[1])
     axes.set_xlabel(_AXES[x])
     axes.set_ylabel(_AXES[y])
     axes.spines[["top", "right"]].set_visible(False)
