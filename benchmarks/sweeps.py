@@ -154,8 +154,8 @@ def main() -> None:
         with ResultStore(bench.folder / "killed.sqlite") as store:
             verdict = verify_store(store, None)
         print(
-            f"\nChecked anew in the killed file: {verdict.cells} of {verdict.checkable} cells, {verdict.schedules} schedules, "
-            f"{verdict.certificates} certificates, {len(verdict.faults)} faults."
+            f"\nChecked anew in the killed file: {verdict.cells} of {verdict.checkable} cells, {verdict.schedules} "
+            f"schedules, {verdict.certificates} certificates, {len(verdict.faults)} faults."
         )
 
 

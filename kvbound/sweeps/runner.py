@@ -6,14 +6,12 @@ import functools
 import os
 import signal
 import sys
-import threading
-import time
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from kvbound.models.errors import KvboundError
 from kvbound.sweeps.cell import Cell
-from kvbound.sweeps.task import Task, perform
+from kvbound.sweeps.task import Task, end_with_parent, perform
 
 #: Seconds after its time limit at which a cell ends even if nobody is left to kill it.
 _GRACE = 5.0
@@ -23,7 +21,7 @@ def main(descriptor: int) -> None:
     """Serve cells from a pipe until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep
     os.dup2(2, 1)  # what solvers and users print must not look like an answer of the command
-    threading.Thread(target=_follow_parent, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     import kvbound.sweeps.work  # noqa: F401 - loaded before any clock starts
 
     pipe = Connection(descriptor)
@@ -68,13 +66,6 @@ def _warm(kind: str, method: str, own: bool) -> None:
         run_cell(tiny, replace(cell, options={"moves": 10}) if kind == "search" else cell)
     except KvboundError:
         pass  # not for this instance; the cell's own is another
-
-
-def _follow_parent(parent: int) -> None:
-    """End with the worker: a killed one cannot tell us to."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -73,11 +73,26 @@ def run_task(task: Task) -> Finished:
     """Run a cell on a worker: in this process, or with limits in one beside it that can be killed."""
     if os.getpid() != task.sweeper and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the sweep, which ends its workers itself
+    if os.getppid() == task.sweeper:
+        end_with_parent()
     if task.seconds is None and task.megabytes is None and not task.isolate:
         return Finished(task.cell, task.attempts, perform(task))
     from kvbound.sweeps.limits import run_limited
 
     return Finished(task.cell, task.attempts, run_limited(task))
+
+
+@functools.cache
+def end_with_parent() -> None:
+    """From now on this process ends within seconds of its parent: one that is killed cannot tell us to."""
+    parent = os.getppid()
+
+    def follow() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def perform(task: Task) -> Outcome | None:
