@@ -122,8 +122,8 @@ def ladder_chart(results: Results) -> str | None:
 
 def _ladder(axes: Axes, name: str, rows: list[tuple[str, float, bool]], top: str) -> None:
     for i, (_, share, verified) in enumerate(rows):
-        look = {"color": _BAR} if verified else {"color": "white", "edgecolor": _BAR, "hatch": "///"}
-        axes.barh(i, share, height=0.62, **look)
+        fill, hatch = (_BAR, None) if verified else ("white", "///")
+        axes.barh(i, share, height=0.62, color=fill, edgecolor=_BAR, hatch=hatch)
         words = f"{share:.1f} %" + ("" if verified else "  (claim)")
         axes.annotate(words, (share, i), (-5, 0), ha="right", va="center",
                       textcoords="offset points", fontsize=9, color=_INK)  # fmt: skip
@@ -156,7 +156,7 @@ def front_charts(results: Results) -> list[tuple[str, str]]:
     return charts
 
 
-def _front(data: FrontData) -> object:
+def _front(data: FrontData) -> Front:
     from kvbound.pareto_front import FIGURES, Front
 
     points = tuple(
@@ -212,7 +212,8 @@ def _trade(axes: Axes, points: Sequence[tuple[str, float, float]], across: str, 
 
 def _clusters(points: Sequence[tuple[str, float, float]]) -> list[tuple[list[str], float, float]]:
     """Points so close that names would cover each other, as (names, x, y) with the place of the upper right one."""
-    wide, high = (max(p[k] for p in points) - min(p[k] for p in points) or 1.0 for k in (1, 2))
+    xs, ys = [a for _, a, _ in points], [b for _, _, b in points]
+    wide, high = max(xs) - min(xs) or 1.0, max(ys) - min(ys) or 1.0
     found: list[tuple[list[str], float, float]] = []
     for name, a, b in sorted(points, key=lambda p: (-p[1], -p[2])):
         near = next((c for c in found if abs(c[1] - a) < 0.12 * wide and abs(c[2] - b) < 0.05 * high), None)

@@ -70,11 +70,13 @@ def _add(path: Path, key: str, stored: Stored, drawable: bool, upper: dict[Any, 
         return
     n = results.instances[instance].n
     mean = metrics.get("mean_eel", out.tel / n if out.tel is not None and n else None)
-    numbers = {k: float(v) for k, v in metrics.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+    numbers: dict[str, float | None] = {
+        k: float(v) for k, v in metrics.items() if isinstance(v, (int, float)) and not isinstance(v, bool)
+    }
     most = upper.get((instance, metrics.get("objective")))
     gap = None
-    if most and "reward" in numbers:
-        gap = 1 - numbers["reward"] / (metrics["reward_denominator"] * most)
+    if most and "reward" in metrics:
+        gap = 1 - metrics["reward"] / (metrics["reward_denominator"] * most)
     draw = functools.partial(_draw, path, key, instance) if drawable and out.tel is not None else None
     results.lines.append(
         Line(instance, cell.kind, cell.method, options, cell.seed, out.status, out.tel, mean, out.seconds, numbers,

@@ -100,6 +100,7 @@ def schedules(results: Results) -> str:
         return ""
     measured = [(ratio_of(line, best), line) for line in drawable]
     known = [(ratio, line) for ratio, line in measured if ratio is not None]
+    chosen: list[tuple[str, float | None, Line]]
     if known:
         worst = max(known, key=lambda p: p[0])  # the best beside it is that of the same instance: the two compare
         chosen = [
@@ -153,7 +154,13 @@ def certificates(results: Results) -> str:
             "certificate verified" if proof.verified else "nothing proved" if proof.value is None else "prover's claim"
         )
         bound = number(proof.value, 0 if proof.unit == "TEL" else 2)
-        row = [results.instances[proof.instance].name, proof.method, proof.unit, bound, evidence(how, proof.verified)]
+        row: list[str | Cell] = [
+            results.instances[proof.instance].name,
+            proof.method,
+            proof.unit,
+            bound,
+            evidence(how, proof.verified),
+        ]
         row += ["yes" if id(proof) in used else "", proof.evidence, proof.options, _seed(proof.seed)]
         rows.append([*row, number(proof.seconds, 1)])
     columns, rows = _without_empty(columns, rows)
@@ -190,7 +197,13 @@ def everything(results: Results) -> str:
     for line in results.lines[:MOST_ROWS]:
         instance = results.instances[line.instance]
         ratio, how = ratio_of(line, best), certified_by(line, best)
-        row = [instance.name, line.label, number(line.tel), number(line.mean_eel, 1), number(ratio, 4)]
+        row: list[str | Cell] = [
+            instance.name,
+            line.label,
+            number(line.tel),
+            number(line.mean_eel, 1),
+            number(ratio, 4),
+        ]
         row += [Cell("–", "") if ratio is None else evidence(how, how == "certificate verified")]
         row += [number(line.reward_gap, 2, percent=True)]
         row += [number(line.figures.get(name), digits, percent=share) for _, name, digits, share in _FIGURES]
@@ -258,11 +271,8 @@ def _without_empty(
     columns: list[tuple[str, str]], rows: list[list[str | Cell]]
 ) -> tuple[list[tuple[str, str]], list[list[str | Cell]]]:
     """Leave out columns in which no row says anything."""
-    kept = [
-        i
-        for i in range(len(columns))
-        if any((row[i].text if isinstance(row[i], Cell) else row[i]) not in ("", "–", "none") for row in rows)
-    ]
+    said = [{cell.text if isinstance(cell, Cell) else cell for cell in column} for column in zip(*rows, strict=True)]
+    kept = [i for i, texts in enumerate(said) if texts - {"", "–", "none"}]
     return [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
