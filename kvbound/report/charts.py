@@ -10,7 +10,7 @@ import numpy as np
 
 from kvbound.models.problem import Problem
 from kvbound.models.schedule import Schedule
-from kvbound.pareto_front import Point
+from kvbound.pareto_front import FIGURES, Front, Point
 from kvbound.report.data import FrontData, Line, PriceData, Proof, Results, ratio_of
 from kvbound.report.svg import inline_svg, new_figure
 
@@ -157,8 +157,6 @@ def front_charts(results: Results) -> list[tuple[str, str]]:
 
 
 def _front(data: FrontData) -> Front:
-    from kvbound.pareto_front import FIGURES, Front
-
     points = tuple(
         Point(p["share"], tuple(p["weights"]), {f: p[f] for f in FIGURES}, bool(p["on_front"])) for p in data.points
     )
