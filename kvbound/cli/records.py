@@ -121,7 +121,8 @@ def _table(chosen: list[Record], verdicts: list[Verdict]) -> Any:
         table.add_column(heading, overflow="fold")
     for record in chosen:
         sign = {"bound": "≤ ", "best-known": "≥ ", "optimum": ""}[record.reference.kind]
-        by = record.reference.proved_by
+        proof = {"optimum": ", claimed" if record.certificate is None else ", certified"}.get(record.reference.kind, "")
+        by = "" if record.reference.kind == "best-known" else f"{(record.reference.proved_by or '').partition(' (')[0]}"
         verdict = by_slot.get(record.slot)
         word = "not reached" if verdict is None else "✓" if verdict.ok else "FAILED"
         table.add_row(
@@ -132,11 +133,17 @@ def _table(chosen: list[Record], verdicts: list[Verdict]) -> Any:
             whole(len(record.memory)),
             whole(record.policy_tel),
             whole(record.reference.value),
-            record.reference.kind + (f": {by}" if by else ""),
-            f"{record.found.how}, seed {record.found.seed}",
+            record.reference.kind + proof + (f" by {by}" if by else ""),
+            _source(record),
             *([word] if verdicts else []),
         )
     return table
+
+
+def _source(record: Record) -> str:
+    """How it was found, in a few words; --json has all of them."""
+    how = record.found.how
+    return f"search, seed {record.found.seed}" if "search" in how or "attack" in how else how.rpartition(": ")[2]
 
 
 def _json(record: Record, verdict: Verdict | None) -> dict[str, Any]:
