@@ -40,7 +40,7 @@ def reproduce(
 ) -> None:
     """Run published experiments: published | ours | setting | why they differ.
 
-    The full run of everything takes hours; each experiment states its time before it starts. Ctrl-C keeps what it has.
+    The time is estimated before it starts (--list) and stated at the end. Ctrl-C keeps what it has.
     """
     from kvbound.cli.output import print_json
     from kvbound.cli.progress import reporting

@@ -29,7 +29,8 @@ class Experiment:
     rows
         Yields rows as they are measured.
     quick_seconds, full_seconds
-        Processor time that it took when measured, for the estimate before it starts.
+        Estimate on an idle core, said before it starts: the processor time of a run where one was measured, else
+        added up from parts and time limits. What a run took stands in its outcome.
     """
 
     name: str
@@ -43,27 +44,27 @@ class Experiment:
 
 _ALL = (
     Experiment("sorted-f", "Sorted-F against FCFS and MC-SF, n = 2000", _SORTED_F,
-               "4.87 times better than FCFS, 2.09 times better than MC-SF", sorted_f.headline, 10, 60),
+               "4.87 times better than FCFS, 2.09 times better than MC-SF", sorted_f.headline, 6, 22),
     Experiment("sorted-f-gap", "Sorted-F against the LP bound, by size", _SORTED_F,
-               "1.03 to 1.09 where the LP is tractable", sorted_f.lp_gap, 30, 300),
+               "1.03 to 1.09 where the LP is tractable", sorted_f.lp_gap, 30, 120),
     Experiment("sorted-f-load", "Gain by load", _SORTED_F,
-               "largest in overload, small in light load (no figures)", sorted_f.by_load, 5, 20),
+               "largest in overload, small in light load (no figures)", sorted_f.by_load, 2, 6),
     Experiment("sorted-f-mix", "Gain by mix of lengths", _SORTED_F,
-               "largest for mixed lengths, small for uniform ones (no figures)", sorted_f.by_mix, 5, 20),
+               "largest for mixed lengths, small for uniform ones (no figures)", sorted_f.by_mix, 2, 6),
     Experiment("sorted-f-online", "Sorted-F-Online against MC-SF and FCFS", _SORTED_F,
-               "better than both (no figures)", sorted_f.online, 5, 30),
+               "better than both (no figures)", sorted_f.online, 2, 15),
     Experiment("mc-sf", "MC-SF against the optimum, all at time 0", _MC_SF,
-               "mean 1.005, worst 1.074, equal on 114 of 200", mc_sf.offline, 60, 3000),
+               "mean 1.005, worst 1.074, equal on 114 of 200", mc_sf.offline, 50, 750),
     Experiment("mc-sf-online", "MC-SF against the optimum in hindsight, Poisson arrivals", _MC_SF,
-               "mean 1.047, worst 1.227", mc_sf.online, 30, 2000),
+               "mean 1.047, worst 1.227", mc_sf.online, 25, 400),
     Experiment("routing", "Bid prices at a stable load, λ = 0.4, ±20 %", _PRICES,
-               "against Round-Robin: mean EEL −45.75 %, P95 −42.49 %, P99 −25.85 %", bid_prices.stable, 40, 500),
+               "against Round-Robin: mean EEL −45.75 %, P95 −42.49 %, P99 −25.85 %", bid_prices.stable, 60, 900),
     Experiment("routing-shift", "Bid prices when the rate shifts, 0.4 to 0.6", _PRICES,
-               "against Round-Robin: mean EEL −44.81 %, P95 −45.69 %, P99 −31.15 %", bid_prices.shift, 10, 100),
+               "against Round-Robin: mean EEL −44.81 %, P95 −45.69 %, P99 −31.15 %", bid_prices.shift, 6, 70),
     Experiment("routing-ratios", "Bid prices for prefill/decode 1:4 and 4:1", _PRICES,
-               "tables whose figures are not at hand", bid_prices.ratios, 10, 100),
+               "tables whose figures are not at hand", bid_prices.ratios, 12, 70),
     Experiment("routing-weights", "Weights of the bid-price router", _PRICES,
-               "weights move along a Pareto front (no figures)", bid_prices.weights, 10, 100),
+               "weights move along a Pareto front (no figures)", bid_prices.weights, 6, 50),
 )  # fmt: skip
 
 #: Every experiment by its name, in the order of the page.
