@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from kvbound.models.errors import OptionError
 from kvbound.models.problem import Problem
@@ -115,6 +114,8 @@ def build_unit_outputs(
     """
     if not is_unit(problem):
         raise OptionError("the bin-packing formulation needs every output to be one token")
+    from ortools.sat.python import cp_model  # a second of imports that most users of this module never need
+
     r, fleet, model = problem.requests, problem.fleet, cp_model.CpModel()
     classes: dict[tuple[int, int], list[int]] = {}
     for j, key in enumerate(zip(r.peak.tolist(), r.arrival.tolist(), strict=True)):
