@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import kvbound
-from kvbound.pareto_front import pareto
 from kvbound.plot_routing import plot_front
 from kvbound.routing import seeded
 
@@ -22,7 +21,7 @@ def main(folder: Path) -> None:
     """Sweep the weights from `average` (mean latency) to `tail` (service levels), beside two plain routers."""
     requests = kvbound.load("mix:n=150,seed=0", workers=WORKERS, batch=BATCH).problem
     problem = seeded(requests, seed=0, rate=RATE, noise=None)  # Poisson arrivals
-    front = pareto([problem], ends=("average", "tail"), axes=("mean_eel", "slo_violations"), points=6,
+    front = kvbound.pareto([problem], ends=("average", "tail"), axes=("mean_eel", "slo_violations"), points=6,
                    baselines=("round-robin", "lor:central"))  # fmt: skip
     print(f"{problem.n} requests on {WORKERS} workers, {RATE} a step")
     print(f"{'weights':28} {'mean EEL':>9} {'SLO missed':>11}")

@@ -106,7 +106,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrontData:
-    """A Pareto front: as `kvbound.pareto.Front`, with what it was drawn for."""
+    """A Pareto front: as `kvbound.Front`, with what it was drawn for."""
 
     title: str
     ends: tuple[str, str]
