@@ -44,7 +44,10 @@ def routed(
     found: Found = {name: [] for name in names}
     for seed, problem in enumerate(problems):
         ctx.tell(f"routing {problem.name}, {weights}")
-        for row in route(problem, names, weights=weights, seed=seed, bounds=False).rows:
+        done = route(problem, names, weights=weights, seed=seed, bounds=False)
+        if done.interrupted:  # it keeps the routers that were through; a seed without all of them is no row
+            raise KeyboardInterrupt
+        for row in done.rows:
             (trial,) = row.trials
             every = {key: float(getattr(trial.metrics, key)) for key in FIGURES}
             found[row.name].append((every, by_last_arrival(problem, trial.execution)))

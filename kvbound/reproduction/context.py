@@ -46,6 +46,7 @@ class Context:
         self._seeds, self._progress, self._begin = seeds, progress, time.perf_counter()
         self.schedules = self.certificates = 0
         self.skipped: list[str] = []
+        self.stop: list[int] = []
 
     def pick(self, quick: T, full: T, tiny: T | None = None) -> T:
         """The value for this scale."""
@@ -58,7 +59,9 @@ class Context:
         return range(self._seeds if self._seeds is not None else self.pick(quick, full, 2))
 
     def tell(self, stage: str) -> None:
-        """Report progress."""
+        """Report progress; end here when Ctrl-C came (`stop`) and the work before swallowed it and returned early."""
+        if self.stop:
+            raise KeyboardInterrupt
         if self._progress is not None:
             self._progress(Progress(stage, time.perf_counter() - self._begin, None, None))
 

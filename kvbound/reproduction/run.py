@@ -114,11 +114,12 @@ def run_one(
         )
 
     stop, before = _watched()
+    ctx.stop = stop
     try:
         for row in experiment.rows(ctx):
-            rows.append(row)
-            if stop:  # a search that swallowed Ctrl-C returned early: its row would be of fewer seconds
+            if stop:  # a search that swallowed Ctrl-C returned early: this row has less behind it than it says
                 raise KeyboardInterrupt
+            rows.append(row)
     except KeyboardInterrupt:
         raise Interrupted(outcome(False) if rows else None) from None
     finally:
