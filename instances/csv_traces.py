@@ -105,6 +105,10 @@ def read_csv_trace(path: str, text: str) -> Trace:
                 f"{off.size} row(s) where {form.total} is not prompt + output (first: line {lines[off[0]]}); "
                 f"the total is not used"
             )
+    if form.name == "plain CSV":  # somebody's own: a column that is not understood may be meant to be one that is
+        used = {_find(header, name) for name in (form.prompt, form.output, "arrival")}
+        if unused := [name for name in header if name not in used]:
+            notes.append(f"column(s) not used: {', '.join(unused)}; arrivals in steps stand in a column named arrival")
     failed = output == 0  # non-empty only where the format documents failed requests
     count = int(failed.sum())
     if count == len(output):
@@ -177,4 +181,6 @@ def _recognise(path: str, header: Sequence[str]) -> CsvFormat:
 
 def _expected() -> str:
     forms = "; ".join(f"{','.join(f.required)} ({f.name})" for f in FORMATS)
-    return f"Known headers contain: {forms}"
+    return (
+        f"For data of your own: prompt,output and, if there are any, arrival in steps. Known headers contain: {forms}"
+    )

@@ -65,7 +65,10 @@ class Column:
 
     def steps(self) -> IntArray:
         """Return arrivals that are given in steps."""
-        return self.integers(0, MAX_ARRIVAL, "an arrival step")
+        expected = (
+            "an arrival step (for seconds: columns arrived_at,num_prefill_tokens,num_decode_tokens and --step-seconds)"
+        )
+        return self.integers(0, MAX_ARRIVAL, expected)
 
     def nanoseconds(self, kind: str) -> IntArray:
         """Return times in nanoseconds; `kind` is `seconds`, `milliseconds` or `datetime`."""

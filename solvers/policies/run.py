@@ -98,7 +98,10 @@ def permutation(order: npt.ArrayLike, n: int, name: str) -> IntArray:
         raise InputError(f"{name}: an order must be a flat sequence of whole request indices 0..{n - 1}")
     outside = array[(array < 0) | (array >= n)]
     if outside.size:
-        raise InputError(f"{name}: the order contains {outside[0]}, but request indices run from 0 to {n - 1}")
+        raise InputError(
+            f"{name}: the order contains {outside[0]}, but request indices run from 0 to {n - 1}; "
+            "to sort by a key return numpy.argsort(key), not the key"
+        )
     missing = np.flatnonzero(np.bincount(array, minlength=n) == 0)
     if missing.size:
         raise InputError(f"{name}: the order leaves out request {missing[0]} ({missing.size} of {n} are missing)")
