@@ -89,9 +89,11 @@ MEMBERS = (
     ("volume-classes", "family:volume-classes,memory=4096"),
     ("wspt", "family:wspt,memory=4096"),
     ("sorted-f:online", "family:online,memory=1024"),
-    ("round-robin", "family:routers,memory=1024,workers=4,rounds=100"),
-    ("lor", "family:routers,memory=1024,workers=4,rounds=100"),
-    ("least-kv", "family:routers,memory=1024,workers=4,rounds=100"),
+    ("round-robin", "family:routers:fifo,memory=196,workers=2"),
+    ("lor", "family:routers:fifo,memory=196,workers=2"),
+    ("least-kv", "family:routers:fifo,memory=196,workers=2"),
+    ("bid-price", "family:bid-price,memory=400,workers=2"),
+    ("power-of-2", "family:routers:fifo,memory=196,workers=2"),
 )
 
 

@@ -1,10 +1,13 @@
-"""Routers: all long requests on one worker."""
+"""Routers: all long requests on one worker, or at the head of every queue."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from kvbound.instances.adversarial.families.base import Family, Member, memory, triangle
+from kvbound.instances.adversarial.families.fcfs import fcfs
 from kvbound.instances.parameters import Parameter
 from kvbound.models.requests import Requests
 from kvbound.models.schedule import Schedule
@@ -42,6 +45,50 @@ def uneven(memory: int, workers: int = 2, rounds: int = 20) -> Member:
     )
 
 
+def queues(memory: int, workers: int = 2, long: int = 2, short: int | None = None) -> Member:
+    """The family `fcfs` with every request G times over: each worker's FIFO queue is an instance of it, about M/4.
+
+    Equal requests are dispatched in turn, as all wait at step 0: by Round-Robin anyway, by LOR and least-KV since the
+    queues differ by at most one request and ties go to the lowest index. So every worker does what FCFS does on its
+    copy, and in the reference what the better schedule does: both TELs are G times those of `fcfs`.
+    """
+    one = fcfs(memory, long, short)
+    assert one.policy_tel is not None
+    n = len(one.requests)
+    return Member(
+        Requests(np.repeat(one.requests.prompt, workers), np.repeat(one.requests.output, workers)),
+        memory,
+        Schedule(np.repeat(one.reference.start, workers), np.tile(np.arange(workers, dtype=np.int64), n)),
+        workers * one.reference_tel,
+        workers * one.policy_tel,
+        workers=workers,
+    )
+
+
+def margins(memory: int, workers: int = 1, large: int | None = None) -> Member:
+    """One (0, M) and k × (M − 1, 1) per worker, all at step 0: who admits by margin takes the long one first, √(M/2).
+
+    Before it has seen anything the bid-price router has prices of 0 (or so small that nothing changes), so a margin is
+    a reward, and the long request with its M tokens has the largest. Nothing fits beside it: TEL = G(M + kM + k(k +
+    1)/2), on one worker, more on several, against G(k(k + 1)/2 + k + M) with the short ones first. With k = √(2M) the
+    ratio is √(M/2)·(1 + o(1)). That the router does so is what tests find at the sizes they try; it maximises reward,
+    and nobody told it to minimise latency alone.
+    """
+    k = round(math.sqrt(2 * memory)) if large is None else large
+    lengths = np.array([[0, memory]] * workers + [[memory - 1, 1]] * (k * workers), dtype=np.int64)
+    place = np.arange((k + 1) * workers, dtype=np.int64) % workers
+    start = np.append(np.full(workers, k, np.int64), np.arange(k * workers, dtype=np.int64) // workers)
+    return Member(
+        Requests(lengths[:, 0], lengths[:, 1]),
+        memory,
+        Schedule(start, place),
+        workers * (triangle(k) + k + memory),
+        workers * (memory + k * memory + triangle(k)),
+        exact=workers == 1,
+        workers=workers,
+    )
+
+
 FAMILIES = (
     Family(
         "routers",
@@ -54,5 +101,30 @@ FAMILIES = (
             Parameter("rounds", "int", 20, "rounds K", 1, 10**5),
         ),
         uneven,
+    ),
+    Family(
+        "routers:fifo",
+        "the family fcfs for each worker's own queue",
+        ("round-robin", "lor", "least-kv"),
+        "≈ M/4 (L → ∞: M/√2)",
+        (
+            memory(196, 4),
+            Parameter("workers", "int", 2, "workers G", 1, 1000),
+            Parameter("long", "int", 2, "number L of long requests per worker", 1, 10**5),
+            Parameter("short", "int", None, "number k of short requests per worker (default √2·M)", 1, 10**6),
+        ),
+        queues,
+    ),
+    Family(
+        "bid-price",
+        "a long request of large reward before short ones that fill a worker",
+        ("bid-price",),
+        "≈ √(M/2)",
+        (
+            memory(196, 2),
+            Parameter("workers", "int", 1, "workers G", 1, 1000),
+            Parameter("large", "int", None, "number k of requests (M − 1, 1) per worker (default √(2M))", 1, 10**5),
+        ),
+        margins,
     ),
 )
