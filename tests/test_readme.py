@@ -50,4 +50,4 @@ def test_every_public_name_is_there_and_described() -> None:
     for name in kvbound.__all__:
         assert getattr(kvbound, name) is not None
         assert f"`{name}`" in kvbound.__doc__
-    assert len(kvbound.__all__) <= 40
+    assert len(kvbound.__all__) <= 50  # one screen of names, grouped in the docstring

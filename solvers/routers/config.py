@@ -55,7 +55,7 @@ class BidPriceConfig:
     slack: float = 0.0
     backlog_gain: float = 1.0
     halve: bool = False
-    hold: bool = True
+    hold: bool = False
     normaliser: float | None = None
     resolve: int | None = None
     per_worker: bool = False
