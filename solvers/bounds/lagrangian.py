@@ -25,7 +25,7 @@ _LAST_SMOOTHING = 2e-5
 _ROUND_SMOOTHING = 2.5e-3
 #: Smoothing from which stagger prices are raised to their end, halved every so many steps: prices of many rows that
 #: replace each other settle several times faster from far away (benchmarks/bounds_dual.py --part lp).
-_STAGGER_SMOOTHING, _STAGGER_STEPS = 2e-2, 200
+_STAGGER_SMOOTHING, _STAGGER_SMOOTHING_TIMES_N, _STAGGER_STEPS = 2e-2, 2.4, 200
 _ROUND_BLOCKS = 1024
 #: Stagger weights added per round.
 _PER_ROUND = 8
@@ -148,11 +148,14 @@ def first_horizon(problem: Problem) -> int:
     return min(problem.horizon, int(r.arrival.max() + 1.3 * fluid + 2 * r.output.max()))
 
 
-def finish(search: PriceSearch, tolerance: float, steps: int = 400) -> None:
-    """Halve the smoothing, after so many steps at the most, and refine the grid until neither pays."""
+def finish(search: PriceSearch, tolerance: float, steps: int = 400, within: float = 5e-6) -> None:
+    """Halve the smoothing and refine the grid until neither pays: a stage gains less than `tolerance`.
+
+    A stage has `steps` at the most, and ends when ten of them gain less than `within`.
+    """
     while not search.over:
         before = search.best.value
-        search.climb(steps, tolerance)
+        search.climb(steps, within)
         refined = search.refine()
         if search.mu <= _LAST_SMOOTHING * search.mean_cost:
             if not refined:
@@ -165,9 +168,9 @@ def finish(search: PriceSearch, tolerance: float, steps: int = 400) -> None:
 
 def raise_stagger_prices(search: PriceSearch) -> None:
     """From the best prices so far, and from a large smoothing, to where nothing pays any more."""
-    first = min(_STAGGER_SMOOTHING, _FIRST_SMOOTHING_TIMES_N / search.problem.n)
+    first = min(_STAGGER_SMOOTHING, _STAGGER_SMOOTHING_TIMES_N / search.problem.n)
     search.prices, search.mu = search.best.prices.copy(), first * search.mean_cost
-    finish(search, 1e-6, _STAGGER_STEPS)
+    finish(search, 5e-5, _STAGGER_STEPS, 1e-6)
 
 
 def memory_prices(
