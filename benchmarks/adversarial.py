@@ -92,7 +92,6 @@ MEMBERS = (
     ("round-robin", "family:routers:fifo,memory=196,workers=2"),
     ("lor", "family:routers:fifo,memory=196,workers=2"),
     ("least-kv", "family:routers:fifo,memory=196,workers=2"),
-    ("bid-price", "family:bid-price,memory=400,workers=2"),
     ("power-of-2", "family:routers:fifo,memory=196,workers=2"),
 )
 

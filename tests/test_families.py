@@ -57,7 +57,6 @@ MEMBERS = [
     ("routers", {"memory": 9, "workers": 3, "rounds": 5}),
     ("routers", {"memory": 7, "workers": 1, "rounds": 2}),
     ("routers:fifo", {"memory": 20}),
-    *(("bid-price", {"memory": m, "workers": g}) for m, g in ((36, 1), (100, 1), (64, 2), (196, 3))),
     ("routers:fifo", {"memory": 11, "workers": 3, "long": 3, "short": 40}),
 ]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from kvbound.instances.adversarial.families.base import Family, Member, memory, triangle
@@ -65,30 +63,6 @@ def queues(memory: int, workers: int = 2, long: int = 2, short: int | None = Non
     )
 
 
-def margins(memory: int, workers: int = 1, large: int | None = None) -> Member:
-    """One (0, M) and k × (M − 1, 1) per worker, all at step 0: who admits by margin takes the long one first, √(M/2).
-
-    Before it has seen anything the bid-price router has prices of 0 (or so small that nothing changes), so a margin is
-    a reward, and the long request with its M tokens has the largest. Nothing fits beside it: TEL = G(M + kM + k(k +
-    1)/2), on one worker, more on several, against G(k(k + 1)/2 + k + M) with the short ones first. With k = √(2M) the
-    ratio is √(M/2)·(1 + o(1)). That the router does so is what tests find at the sizes they try; it maximises reward,
-    and nobody told it to minimise latency alone.
-    """
-    k = round(math.sqrt(2 * memory)) if large is None else large
-    lengths = np.array([[0, memory]] * workers + [[memory - 1, 1]] * (k * workers), dtype=np.int64)
-    place = np.arange((k + 1) * workers, dtype=np.int64) % workers
-    start = np.append(np.full(workers, k, np.int64), np.arange(k * workers, dtype=np.int64) // workers)
-    return Member(
-        Requests(lengths[:, 0], lengths[:, 1]),
-        memory,
-        Schedule(start, place),
-        workers * (triangle(k) + k + memory),
-        workers * (memory + k * memory + triangle(k)),
-        exact=workers == 1,
-        workers=workers,
-    )
-
-
 FAMILIES = (
     Family(
         "routers",
@@ -114,17 +88,5 @@ FAMILIES = (
             Parameter("short", "int", None, "number k of short requests per worker (default √2·M)", 1, 10**6),
         ),
         queues,
-    ),
-    Family(
-        "bid-price",
-        "a long request of large reward before short ones that fill a worker",
-        ("bid-price",),
-        "≈ √(M/2)",
-        (
-            memory(196, 2),
-            Parameter("workers", "int", 1, "workers G", 1, 1000),
-            Parameter("large", "int", None, "number k of requests (M − 1, 1) per worker (default √(2M))", 1, 10**5),
-        ),
-        margins,
     ),
 )
