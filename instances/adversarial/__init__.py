@@ -1,1 +1,1 @@
-"""Instances made to defeat a heuristic: families with known growth, seeded search, and records that anybody can check."""
+"""Instances made to defeat a heuristic: families of known growth, seeded search, records that anybody can check."""
