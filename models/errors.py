@@ -27,3 +27,7 @@ class SizeError(KvboundError):
 
 class SolverError(KvboundError):
     """A solver contradicted itself or the checker (a claimed bound above a checked schedule, an unknown status)."""
+
+
+class LimitError(KvboundError):
+    """A limit came before there was any answer; the message says which one to raise."""

@@ -41,3 +41,11 @@ def test_every_method_writes_a_certificate_that_verifies(method: str, tmp_path: 
     changed = json.loads(inline("verify", SOURCE, file, "--json").stdout)
     assert changed["ok"] is True
     assert changed["value"] <= 507
+
+
+@pytest.mark.parametrize("method", ["lp", "positional"])
+def test_a_limit_before_any_answer_is_no_contradiction(method: str) -> None:
+    done = inline("bound", "jaillet:seed=0", "--method", method, "--time-limit", "0.05")
+    assert done.returncode == 2
+    assert "raise the time limit" in done.stderr
+    assert "contradiction" not in done.stderr

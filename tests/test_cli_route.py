@@ -36,9 +36,10 @@ def test_json_has_the_promised_shape(everything: dict) -> None:  # type: ignore[
         assert row["eel_gap"] >= 0
         assert row["reward"] <= everything["bounds"]["reward"]
         assert row["mean_eel"] >= everything["bounds"]["mean_eel"]
-        assert row["ci"]["mean_eel"] > 0
+        assert row["ci"]["mean_eel"] >= 0  # 0 for a router under which nobody ever waits
         assert 0 < row["kv_utilisation"] <= 1
         assert 0 < row["batch_utilisation"] <= 1
+    assert sum(row["ci"]["mean_eel"] > 0 for row in everything["routers"]) >= len(NAMES)
     assert everything["seeds"] == 3
 
 

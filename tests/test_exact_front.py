@@ -21,7 +21,16 @@ from kvbound.models.errors import ScheduleError, SizeError, SolverError
 from kvbound.models.formulations import PLAIN, Cuts, build_time_indexed
 from kvbound.models.formulations.unit_outputs import bins_needed, last_step, positional_bound
 from kvbound.solvers.deadline import Deadline
-from kvbound.solvers.exact import METHODS, Result, SolutionStatus, SolveConfig, Termination, export_model, solve
+from kvbound.solvers.exact import (
+    METHODS,
+    Result,
+    SolutionStatus,
+    SolveConfig,
+    Termination,
+    export_model,
+    prepare,
+    solve,
+)
 from kvbound.solvers.exact.finish import finish, integer_bound, merge
 from kvbound.solvers.exact.fixing import fix_starts
 from kvbound.solvers.exact.highs import column_values, load, read_schedule, set_option
@@ -32,6 +41,13 @@ from kvbound.solvers.exact.status import CP_SAT, HIGHS, PYOMO, translate
 from kvbound.solvers.progress import Progress
 
 QUICK = SolveConfig(time_limit=20.0, threads=2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _kernels() -> None:
+    """Limits are the solver's, not the compiler's: kernels are there before a clock starts, whatever runs first."""
+    prepare("auto")
+    prepare("search")
 
 
 def tiny(n: int, seed: int, memory: int = 40) -> Problem:

@@ -49,7 +49,7 @@ def test_too_large_is_named_and_can_be_dropped(trace: str) -> None:
         load(trace, memory=77)
     loaded = load(trace, memory=77, drop_too_large=True)
     assert (loaded.problem.n, loaded.dropped) == (7, 3)
-    assert any("3 of 10 requests dropped" in note and "line 9" in note for note in loaded.notes)
+    assert any("3 of 10 requests dropped" in note and "lines 9, " in note for note in loaded.notes)
     with pytest.raises(InputError, match="every request"):
         load(trace, memory=0 + 1, offset=5, drop_too_large=True)
 

@@ -60,8 +60,10 @@ def bound(
     ------
     OptionError
         Unknown method, an objective other than TEL, or ``sequence`` on an instance that it does not fit.
-    SizeError, SolverError
-        ``lp`` and ``positional``: the LP is too large, or HiGHS found no dual solution. Bounds that contradict `upper`.
+    SizeError, LimitError
+        ``lp`` and ``positional``: the LP is too large, or HiGHS found no dual solution in time.
+    SolverError
+        A verified bound contradicts `upper`.
     """
     del seed
     if method not in METHODS:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kvbound.models.errors import SizeError, SolverError
+from kvbound.models.errors import LimitError, SizeError
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 from kvbound.models.weights import BatchWeight, MemoryWeight, Weight
@@ -135,7 +135,7 @@ def lp_prices(problem: Problem, deadline: Deadline, weights: tuple[Weight, ...] 
     ------
     SizeError
         More than `MOST_STARTS` starts.
-    SolverError
+    LimitError
         HiGHS hands back no dual solution (time limit, numerical trouble).
     """
     import highspy
@@ -158,7 +158,9 @@ def lp_prices(problem: Problem, deadline: Deadline, weights: tuple[Weight, ...] 
     solver.run()
     info, solution = solver.getInfo(), solver.getSolution()
     if not solution.dual_valid:
-        raise SolverError(f"HiGHS ended with {solver.getModelStatus()} and no dual solution; raise the time limit")
+        raise LimitError(
+            f"HiGHS ended with {solver.getModelStatus()} and no dual solution; raise the time limit, or use --method lagrangian"
+        )
     iterations = int(info.ipm_iteration_count) + int(info.simplex_iteration_count)
     terms = model.terms(np.asarray(solution.col_dual))
     return terms, float(info.objective_function_value), iterations

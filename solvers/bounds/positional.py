@@ -8,7 +8,7 @@ import numpy as np
 
 from kvbound.checkers.certificate import Certificate, PriceTerm, certified
 from kvbound.checkers.positional_rule import Kinds, kinds
-from kvbound.models.errors import SizeError, SolverError
+from kvbound.models.errors import LimitError, SizeError
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 from kvbound.solvers.bounds.lagrangian import Report
@@ -120,7 +120,7 @@ def positional_prices(
     ------
     SizeError
         More than `MOST_PAIRS` pairs of kind and position.
-    SolverError
+    LimitError
         HiGHS found no optimal dual in time.
     """
     import highspy
@@ -160,7 +160,7 @@ def positional_prices(
         for k, m in missing:
             model.add_position(k, m)
     if best is None:
-        raise SolverError(f"HiGHS ended with {solver.getModelStatus()} and no dual solution; raise the time limit")
+        raise LimitError(f"HiGHS ended with {solver.getModelStatus()} and no dual solution; raise the time limit")
     dual, value = best
     return _certificate(problem, model, dual), value - arrivals, iterations
 

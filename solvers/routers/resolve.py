@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvbound.models.errors import SizeError, SolverError
+from kvbound.models.errors import LimitError, SizeError
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray, Requests
 from kvbound.models.reward import Reward
@@ -44,7 +44,7 @@ def resolve_prices(problem: Problem, objective: Reward, state: State, prices: Pr
     held[:, :, 0] = 0.0
     try:
         found = solve_reward_lp(ahead, held_memory=held[:, MEM], held_batch=held[:, SLOT]).prices
-    except (SizeError, SolverError):
+    except (LimitError, SizeError):
         return False
     prices.table[:, MEM], prices.table[:, SLOT] = found.memory, found.batch
     add_up(prices)

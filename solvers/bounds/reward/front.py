@@ -52,7 +52,7 @@ def reward_bound(
     ------
     OptionError
         Unknown method, or another objective.
-    SizeError, SolverError
+    SizeError, LimitError
         ``lp``: it is too large, or HiGHS found no optimum in time.
     """
     began = deadline.elapsed

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kvbound.models.errors import SizeError, SolverError
+from kvbound.models.errors import LimitError, SizeError
 from kvbound.models.formulations.cuts import last_starts
 from kvbound.models.formulations.time_indexed import TimeIndexed, build_time_indexed
 from kvbound.models.problem import Problem
@@ -73,7 +73,7 @@ def solve_reward_lp(
     ------
     OptionError, SizeError
         The objective is not REWARD; the LP would have more than `MOST_NONZEROS` entries.
-    SolverError
+    LimitError
         HiGHS hands back no optimum (time limit, numerical trouble).
     """
     import highspy
@@ -102,7 +102,7 @@ def solve_reward_lp(
     solver.run()
     solution = solver.getSolution()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal or not solution.dual_valid:
-        raise SolverError(f"{problem.name}: HiGHS ended the LP with {solver.getModelStatus()}; raise the time limit")
+        raise LimitError(f"{problem.name}: HiGHS ended the LP with {solver.getModelStatus()}; raise the time limit")
     dual = np.maximum(0.0, -np.asarray(solution.row_dual)) / np.maximum(1, model.row_upper)
     found = {"memory": empty, "batch": empty.copy()}
     for block in model.blocks:
