@@ -224,6 +224,8 @@ def plain_bid_price(  # type: ignore[no-untyped-def]
             key = densities([j for j in range(n) if requests[j][2] <= step], best)
         closed, left = set(), reserve
         for j in sorted(waiting, key=lambda j: (-key[j], rank[j])):
+            if best[j] < 0:
+                continue
             able = [g for g in workers if fits(j, step, requests, running, length, g, memory[g], batch[g])]
             if not set(able) - closed and left:
                 left -= 1

@@ -84,30 +84,46 @@ def _sift(st, pr, i, size):  # type: ignore[no-untyped-def]
 def _worker_for(st, pr, i, prompt, output, now, threshold):  # type: ignore[no-untyped-def]
     """Worker of largest margin ≥ threshold on which place i fits now; -1 without, -2 when it fits on no worker.
 
-    Ties: the smallest share of memory held, then the first.
+    Ties: the smallest share of memory held, then the first, which is the order of the list.
     """
-    best, most, held_best = -2, 0.0, 0
+    best, most = -2, threshold
     for at in range(pr.at[OPEN]):
         g = pr.open[at]
+        margin = pr.margin[pr.kind[g], i]
+        if (best >= 0 and margin <= most) or (best == -1 and margin < threshold):
+            continue  # would change nothing
         if not _fits(st, pr, g, prompt, output, now):
             continue
-        margin = pr.margin[pr.kind[g], i]
         if margin < threshold:
-            best = max(best, -1)
-            continue
-        held = st.worker[g, BASE] + st.worker[g, COUNT] * now
-        if best >= 0 and margin == most:
-            better = held * st.worker[best, MEMORY] < held_best * st.worker[g, MEMORY]
+            best = -1
         else:
-            better = best < 0 or margin > most
-        if better:
-            best, most, held_best = g, margin, held
+            best, most = g, margin
     return best
 
 
 @njit(cache=True)
+def _emptier(st, a, b, now):  # type: ignore[no-untyped-def]
+    """Whether worker a holds a smaller share of its memory than b; ties: the first."""
+    x = (st.worker[a, BASE] + st.worker[a, COUNT] * now) * st.worker[b, MEMORY]
+    y = (st.worker[b, BASE] + st.worker[b, COUNT] * now) * st.worker[a, MEMORY]
+    return x < y or (x == y and a < b)
+
+
+@njit(cache=True)
+def _sink(st, pr, g, now):  # type: ignore[no-untyped-def]
+    """Restore the order of the list after g has taken a request."""
+    at = 0
+    while pr.open[at] != g:
+        at += 1
+    while at + 1 < pr.at[OPEN] and _emptier(st, pr.open[at + 1], g, now):
+        pr.open[at] = pr.open[at + 1]
+        at += 1
+    pr.open[at] = g
+
+
+@njit(cache=True)
 def _open_workers(st, pr, now):  # type: ignore[no-untyped-def]
-    """List the workers that could start the smallest prompt that waits, as far as step now + 1 goes."""
+    """List the workers that could start the smallest prompt that waits, as far as step now + 1 goes; emptiest first."""
     smallest = 1 << 60
     for i in range(pr.at[WAITS]):
         smallest = min(smallest, st.job[PROMPT, pr.waiting[i]])
@@ -116,7 +132,11 @@ def _open_workers(st, pr, now):  # type: ignore[no-untyped-def]
         worker = st.worker[g]
         held = worker[BASE] + worker[COUNT] * (now + 1)
         if worker[COUNT] < worker[CAP] and held + smallest + 1 <= worker[MEMORY]:
-            pr.open[found] = g
+            at = found
+            while at > 0 and _emptier(st, g, pr.open[at - 1], now):
+                pr.open[at] = pr.open[at - 1]
+                at -= 1
+            pr.open[at] = g
             found += 1
             _prepare(st, pr, g, now)
     pr.at[OPEN] = found
@@ -214,12 +234,15 @@ def admit(st, pr, limit, now, origin, threshold, hold, order, reserve, unit, sca
         if size > 0:
             _sift(st, pr, 0, size)
         prompt, output = pr.lengths[0, i], pr.lengths[1, i]
-        if left and order == MARGIN and best[i] < threshold:
-            break  # smaller margins from here on, and it is known that something fits
+        priced_out = best[i] < threshold
+        if left and priced_out:
+            if order == MARGIN:
+                break  # smaller margins from here on, and it is known that something fits
+            continue
         if _hopeless(pr, known, prompt, output):
             continue
         g = _worker_for(st, pr, i, prompt, output, now, threshold)
-        if g == -2 and reserve > 0:
+        if g == -2 and reserve > 0 and not priced_out:
             reserve -= 1
             _keep_worker(st, pr, pr.waiting[i], now)
             if pr.at[OPEN] == 0:
@@ -236,6 +259,7 @@ def admit(st, pr, limit, now, origin, threshold, hold, order, reserve, unit, sca
                 continue
         place(st, g, pr.waiting[i], now, True)
         _prepare(st, pr, g, now)
+        _sink(st, pr, g, now)
         pr.waiting[i] = -1
         pr.at[ADMITTED] += 1
     _close_ranks(pr, waits)

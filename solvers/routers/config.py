@@ -43,8 +43,8 @@ class BidPriceConfig:
         In which order those that wait are looked at: ``margin`` (published), or ``density``: what a request loses by
         waiting over the price of its footprint.
     reserve
-        How many requests that fit nowhere keep the worker on which they could start soonest, so that nobody behind
-        them starts there in this period; 0: none (published).
+        How many requests with a margin above the threshold that fit nowhere keep the worker on which they could start
+        soonest, so that nobody behind them starts there in this period; 0: none (published).
     """
 
     steps: int = 5
