@@ -74,27 +74,52 @@ def plot_front(front: Front, path: str | Path) -> None:
 
 
 def draw_front(axes: Axes, front: Front) -> None:
-    """What `plot_front` draws, on axes."""
+    """What `plot_front` draws, on axes; an inset enlarges the mixtures where baselines far away crowd them."""
+    x, y = front.axes
+    for i, (name, figures) in enumerate(front.baselines.items()):
+        axes.plot(figures[x], figures[y], "x", color=_RULE, markersize=6)
+        axes.annotate(name, (figures[x], figures[y]), (5, -10 - 9 * (i % 3)), textcoords="offset points", fontsize=7)
+    crowded = _crowded(front)
+    _mixtures(axes, front, labels=not crowded)
+    if axes.get_ylim()[0] < 0:  # no figure is negative; where all are 0 the picture says so
+        axes.set_ylim(-0.04 * axes.get_ylim()[1], axes.get_ylim()[1])
+    axes.set_xlabel(_AXES[x])
+    axes.set_ylabel(_AXES[y])
+    axes.spines[["top", "right"]].set_visible(False)
+    if crowded:
+        inset = axes.inset_axes((0.36, 0.3, 0.6, 0.42))
+        _mixtures(inset, front, labels=True)
+        inset.margins(0.12, 0.18)
+        inset.tick_params(labelsize=7)
+        axes.indicate_inset_zoom(inset, edgecolor="#888888")
+    axes.legend(fontsize=8, frameon=False, loc="upper left")
+
+
+def _mixtures(axes: Axes, front: Front, *, labels: bool) -> None:
+    """The mixtures of weights as points, labelled by their share, and the line through the best of them."""
     x, y = front.axes
     shares: dict[tuple[float, float], list[str]] = {}  # mixtures that end at one point share a label
     for point in front.points:
         color = _MARK if point.on_front else _BAR
         axes.plot(point.figures[x], point.figures[y], "o", color=color, markersize=6, zorder=3)
         shares.setdefault((point.figures[x], point.figures[y]), []).append(f"{point.share:.2g}")
-    for at, names in shares.items():
+    for at, names in shares.items() if labels else ():
         axes.annotate(", ".join(names), at, (4, 6), textcoords="offset points", fontsize=7)
     best = sorted((p for p in front.points if p.on_front), key=lambda p: p.figures[x])
     axes.plot([p.figures[x] for p in best], [p.figures[y] for p in best], color=_MARK, linewidth=1.2,
               label=f"bid-price: share of {front.ends[1]} against {front.ends[0]}")  # fmt: skip
-    for i, (name, figures) in enumerate(front.baselines.items()):
-        axes.plot(figures[x], figures[y], "x", color=_RULE, markersize=6)
-        axes.annotate(name, (figures[x], figures[y]), (5, -10 - 9 * (i % 3)), textcoords="offset points", fontsize=7)
-    if axes.get_ylim()[0] < 0:  # no figure is negative; where all are 0 the picture says so
-        axes.set_ylim(-0.04 * axes.get_ylim()[1], axes.get_ylim()[1])
-    axes.set_xlabel(_AXES[x])
-    axes.set_ylabel(_AXES[y])
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False)
+
+
+def _crowded(front: Front) -> bool:
+    """Whether the mixtures take less than half of the picture both ways, and are more than one point."""
+    if not front.baselines:
+        return False
+    shares = []
+    for key in front.axes:
+        mine = [p.figures[key] for p in front.points]
+        all_of_them = mine + [figures[key] for figures in front.baselines.values()]
+        shares.append((max(mine) - min(mine)) / max(1e-12, max(all_of_them) - min(all_of_them)))
+    return 0 < max(shares) < 0.5
 
 
 def plot_prices(history: PriceHistory, path: str | Path, *, kinds: int, name: str = "") -> None:
