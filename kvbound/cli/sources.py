@@ -21,6 +21,7 @@ def sources(json: Annotated[bool, typer.Option("--json", help="Print one JSON do
         print_lines([f"{name}: {summary}", *(f"    {parameter}" for parameter in parameters.split(", ")), ""])
     print_lines(
         [
-            "Write NAME:parameter=value,parameter=value, such as mix:n=2000,long=0.2,seed=0 (families: family:fcfs,memory=196)."
+            "Write NAME:parameter=value,parameter=value, such as mix:n=2000,long=0.2,seed=0 "
+            "(families: family:fcfs,memory=196)."
         ]
     )

@@ -159,7 +159,8 @@ def lp_prices(problem: Problem, deadline: Deadline, weights: tuple[Weight, ...] 
     info, solution = solver.getInfo(), solver.getSolution()
     if not solution.dual_valid:
         raise LimitError(
-            f"HiGHS ended with {solver.getModelStatus()} and no dual solution; raise the time limit, or use --method lagrangian"
+            f"HiGHS ended with {solver.getModelStatus()} and no dual solution; raise the time limit, "
+            "or use --method lagrangian"
         )
     iterations = int(info.ipm_iteration_count) + int(info.simplex_iteration_count)
     terms = model.terms(np.asarray(solution.col_dual))
