@@ -26,6 +26,8 @@ _ROUND_SMOOTHING = 2.5e-3
 #: Smoothing from which stagger prices are raised to their end, halved every so many steps: prices of many rows that
 #: replace each other settle several times faster from far away (benchmarks/bounds_dual.py --part lp).
 _STAGGER_SMOOTHING, _STAGGER_SMOOTHING_TIMES_N, _STAGGER_STEPS = 2e-2, 2.4, 200
+#: Gain of a stage below which that ends: while weights may still be added, and at the very end.
+_STAGGER_GAIN, _STAGGER_LAST_GAIN = 2e-4, 5e-5
 _ROUND_BLOCKS = 1024
 #: Stagger weights added per round.
 _PER_ROUND = 8
@@ -170,7 +172,7 @@ def raise_stagger_prices(search: PriceSearch) -> None:
     """From the best prices so far, and from a large smoothing, to where nothing pays any more."""
     first = min(_STAGGER_SMOOTHING, _STAGGER_SMOOTHING_TIMES_N / search.problem.n)
     search.prices, search.mu = search.best.prices.copy(), first * search.mean_cost
-    finish(search, 5e-5, _STAGGER_STEPS, 1e-6)
+    finish(search, _STAGGER_GAIN, _STAGGER_STEPS, 1e-6)
 
 
 def memory_prices(
@@ -200,6 +202,8 @@ def stagger_prices(
         raise_stagger_prices(search)
         if search.best.value - value < 5e-4 * value:
             break
+    if len(search.rows) > 1:
+        finish(search, _STAGGER_LAST_GAIN, _STAGGER_STEPS, 1e-6)
     return search
 
 
