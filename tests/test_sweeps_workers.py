@@ -213,7 +213,7 @@ def test_a_dask_worker_needs_none_of_our_files(tmp_path: Path) -> None:
     home, away = tmp_path / "home", tmp_path / "away"
     home.mkdir()
     away.mkdir()
-    (home / "mine.py").write_text(COUNTING.replace('os.environ["KVBOUND_TEST_LOG"]', '"seen"'))
+    (home / "mine.py").write_text(COUNTING.replace('os.environ["KVBOUND_TEST_LOG"]', repr(str(away / "seen"))))
     (home / "trace.csv").write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9,3,4\n")
     (home / "plan.toml").write_text('sources = ["trace.csv"]\npolicies = ["fcfs"]\npolicy_files = ["mine.py"]\n')
     with pytest.MonkeyPatch.context() as patch:
