@@ -15,9 +15,10 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from kvbound.models import Fleet, Problem, Requests
 from kvbound.models.formulations import PLAIN, Cuts, build_time_indexed
 from kvbound.models.weights import LevelsWeight
 from kvbound.solvers.exact import METHODS, Result, SolveConfig, Termination, solve
+
+T = TypeVar("T")
 
 PARTS = ("tiny", "each", "unit", "roomy", "building")
 #: Unit outputs: memory, least and largest prompt.
@@ -221,7 +224,7 @@ def building(args: argparse.Namespace) -> None:
         n += 20
     load(build_time_indexed(problem, horizon=horizon))  # imports and caches are not building
 
-    def fastest(action, times):  # type: ignore[no-untyped-def]
+    def fastest(action: Callable[[], T], times: int) -> tuple[float, T]:
         best = float("inf")
         for _ in range(times):
             begin = time.process_time()

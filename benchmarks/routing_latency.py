@@ -16,6 +16,7 @@ import resource
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from kvbound.solvers.routers import ROUTERS, BidPriceConfig, priced_run
 from kvbound.solvers.routers.config import ORDERS
 from kvbound.solvers.routers.priced_loop import DECIDE, decide, next_decision
 from kvbound.solvers.routers.priced_run import memory_bytes, run_bid_price
-from kvbound.solvers.routers.prices import WAITS, new_prices
+from kvbound.solvers.routers.prices import WAITS, Prices, new_prices
 from kvbound.solvers.routers.resolve import resolve_prices
 from kvbound.solvers.routers.run import arrival_state
 
@@ -115,13 +116,13 @@ def resolving(n: int) -> None:
     problem = Problem(Requests(prompt, output, arrival), fleet)
     spent: list[tuple[float, float]] = []
 
-    def timed(*given: object) -> bool:
+    def timed(*given: Any) -> bool:
         begin, used = time.perf_counter(), time.thread_time()
-        done = resolve_prices(*given)  # type: ignore[arg-type]
+        done = resolve_prices(*given)
         spent.append((time.perf_counter() - begin, time.thread_time() - used))
         return done
 
-    priced_run.resolve_prices = timed  # type: ignore[assignment]
+    priced_run.resolve_prices = timed
     config = ROUTERS["bid-price:resolve"].config
     assert config is not None
     done = run_bid_price(problem, Reward.preset("average", 10**6), config, arrival_state(problem))
@@ -162,9 +163,9 @@ def memory(n: int) -> None:
     every = int(arrival[-1]) // 10 + 1
     begin = time.perf_counter()
 
-    def watch(now: int, prices: object) -> None:
+    def watch(now: int, prices: Prices) -> None:
         if now >= every * len(marks):
-            marks.append((now, resident(), memory_bytes(prices)))  # type: ignore[arg-type]
+            marks.append((now, resident(), memory_bytes(prices)))
             print(f"step {now:>9,}  resident {marks[-1][1]:.1f} MB  router {marks[-1][2] / 1e3:.1f} kB", flush=True)
 
     done = run_bid_price(problem, Reward.preset("average", 10**6), BidPriceConfig(horizon=256, sample=16), state,

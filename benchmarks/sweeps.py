@@ -18,6 +18,7 @@ import os
 import platform
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from kvbound.models.errors import KvboundError
 from kvbound.sweeps.same import differences
 from kvbound.sweeps.store import ResultStore
 from kvbound.sweeps.verify import verify_store
@@ -80,7 +82,7 @@ class Bench:
         try:
             with ResultStore(self.folder / file) as store:
                 return len(store.keys())
-        except Exception:  # not there yet, or looked at while the tables are made
+        except (KvboundError, sqlite3.Error):  # not there yet, or looked at while the tables are made
             return 0
 
     def executions(self, file: str) -> tuple[int, int]:

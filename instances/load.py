@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from kvbound.models.errors import InputError, OptionError
 from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray, Requests
+
+_Size = TypeVar("_Size", int, int | None)
 
 #: Prefix of instances of the catalogue.
 NAMED = "catalogue:"
@@ -181,7 +184,8 @@ def _fleet(own: Fleet | None, memory: int | None, workers: int, batch: int | Non
         raise OptionError(str(error)) from None
 
 
-def _repeat(values: tuple, number: int) -> tuple:  # type: ignore[type-arg]  # of memories or of batch sizes
+def _repeat(values: tuple[_Size, ...], number: int) -> tuple[_Size, ...]:
+    """Memories or batch sizes for `number` equal workers."""
     return values if len(values) == number else (values[0],) * number
 
 

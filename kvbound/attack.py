@@ -64,7 +64,7 @@ def attack(
     target: Target,
     space: Space,
     *,
-    against: ReferenceKind | None = None,
+    against: str | None = None,
     time_limit: float | None = 60.0,
     evaluations: int | None = None,
     seed: int = 0,
@@ -100,9 +100,7 @@ def attack(
     OptionError
         No limit at all; the target declines everything; `resume` belongs to another search.
     """
-    kind = against or ("optimum" if space.n <= SMALL else "best-known")
-    if kind not in AGAINST:
-        raise OptionError(f"cannot attack against {kind!r}; known: {', '.join(AGAINST)}")
+    kind = _kind(against or ("optimum" if space.n <= SMALL else "best-known"))
     if time_limit is None and evaluations is None:
         raise OptionError("an attack needs a time limit or a number of evaluations")
     if jobs < 1:
@@ -137,6 +135,13 @@ def attack(
     record = replace(record, found=replace(source, seconds=round(time.monotonic() - began, 1)))
     require_true(record, target)
     return Attack(record, record.groups, total, time.monotonic() - began, interrupted)
+
+
+def _kind(name: str) -> ReferenceKind:
+    for kind in AGAINST:
+        if name == kind:
+            return kind
+    raise OptionError(f"cannot attack against {name!r}; known: {', '.join(AGAINST)}")
 
 
 def _plan(target: Target, space: Space, kind: ReferenceKind, seed: int, jobs: int) -> Plan:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +107,15 @@ def run_islands(
         while not stop() and any(island.evaluations < share for island in islands):
             for island in islands:
                 until = time.monotonic() + CHUNK / len(islands)
-                island.advance(compare, share, lambda until=until: stop() or time.monotonic() > until)  # type: ignore[misc]
+                island.advance(compare, share, partial(_either, stop, until))
             report(islands)
         return islands
     return _over_processes(plan, islands, share, stop, jobs, report)
+
+
+def _either(stop: Callable[[], bool], until: float) -> bool:
+    """Whether to stop at all, or to let the next island go on (`until`: a monotonic clock's seconds)."""
+    return stop() or time.monotonic() > until
 
 
 def _over_processes(

@@ -82,8 +82,8 @@ class Starts:
     @property
     def schedule(self) -> Schedule:
         """The schedule, unchecked."""
-        worker = None if self.worker is None else np.array(self.worker, np.int64)
-        return Schedule(np.array(self.start, np.int64), worker)  # type: ignore[arg-type]  # None: worker 0
+        start = np.array(self.start, np.int64)
+        return Schedule(start) if self.worker is None else Schedule(start, np.array(self.worker, np.int64))
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def attack(
         result = run(
             target,
             Space(n, memory, workers, batch, arrivals),
-            against=against,  # type: ignore[arg-type]  # checked there
+            against=against,
             time_limit=time_limit,
             evaluations=evaluations,
             seed=seed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -85,8 +85,8 @@ def _ratio_bars(ratios: dict[str, list[float]], n: int) -> str:
     return inline_svg(figure, "ratio", f"Ratio to the bound of {', '.join(names)}")
 
 
-def _ratio_axis(put: object, more: str = "") -> None:
-    put("TEL (mean EEL) / lower bound" + more)  # type: ignore[operator]  # a setter of an axis
+def _ratio_axis(put: Callable[[str], object], more: str = "") -> None:
+    put("TEL (mean EEL) / lower bound" + more)
 
 
 def ladder_chart(results: Results) -> str | None:

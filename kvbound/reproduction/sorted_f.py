@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -150,20 +151,22 @@ def by_load(ctx: Context) -> Iterator[Row]:
         yield from pair(gains(ctx, problems), setting, why, "sensitivity", "Sorted-F (swap)", False)
 
 
+def _seeded(source: str, seed: int) -> Problem:
+    """A generator's draw with this seed."""
+    return load(f"{source},seed={seed}").problem
+
+
 def by_mix(ctx: Context) -> Iterator[Row]:
     """Gain against heterogeneity: share of documents, and uniform lengths of growing spread."""
     n, seeds = ctx.pick(1000, 2000, 60), ctx.seeds(5, 20)
     shares = ctx.pick((0, 0.1, 0.2, 0.5, 1), (0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 0.9, 1), (0, 0.2))
     settings: list[tuple[str, Callable[[int], Problem]]] = [
-        (f"{100 * share:g} % documents", lambda k, share=share: mixture(n, share, k))  # type: ignore[misc]
-        for share in shares
+        (f"{100 * share:g} % documents", partial(mixture, n, share)) for share in shares
     ]
     for spread in (0, 5, 50):
         low, high = 200 - 2 * spread, 200 + 2 * spread
         source = f"uniform:n={n // 2},prompt={low}-{high},output={low}-{high}"
-        settings.append(
-            (f"uniform lengths within {spread} %", lambda k, source=source: load(f"{source},seed={k}").problem)  # type: ignore[misc]
-        )
+        settings.append((f"uniform lengths within {spread} %", partial(_seeded, source)))
     for label, make in settings:
         ctx.tell(f"mix, {label}")
         problems = [make(k) for k in seeds]

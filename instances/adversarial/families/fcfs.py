@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from kvbound.instances.adversarial.families.base import (
     Family,
     Member,
@@ -16,6 +18,7 @@ from kvbound.instances.adversarial.families.base import (
     waves,
 )
 from kvbound.instances.parameters import Parameter
+from kvbound.models.requests import Requests
 
 
 def fcfs(memory: int, long: int = 2, short: int | None = None) -> Member:
@@ -28,28 +31,7 @@ def fcfs(memory: int, long: int = 2, short: int | None = None) -> Member:
 
     Exactly: in step T + i the last long one holds 1 + i, so c_i = ⌊(M − 1 − i)/2⌋ shorts run beside it.
     """
-    count = round(math.sqrt(2) * memory) if short is None else short
-    last = (long - 1) * (memory - 1)
-    longs = (memory - 1) * triangle(long)
-    policy, left, i = longs, count, 0
-    while left:
-        i += 1
-        room = (memory - 1 - i if i < memory else memory) // 2
-        run = min(room, left)
-        policy += run * (last + i)
-        left -= run
-    width = memory // 2
-    steps = -(-count // width)
-    rest = count - width * (steps - 1)
-    begin = steps - 1 if 2 * rest + 2 <= memory else steps
-    shorts = [i // width for i in range(count)]
-    return Member(
-        stack((long, 1, memory - 1), (count, 1, 1)),
-        memory,
-        schedule(serial(begin, memory - 1, long), shorts),
-        waves(count, width) + begin * long + longs,
-        policy,
-    )
+    return _long_first(memory, long, 1, short)
 
 
 def prompts(memory: int, long: int = 2, short: int | None = None) -> Member:
@@ -59,24 +41,33 @@ def prompts(memory: int, long: int = 2, short: int | None = None) -> Member:
     and run one after another; a short one (peak 2) fits beside the last. TEL(policy) ≥ k·((L − 1)M + 1). The reference
     is that of the family `fcfs`.
     """
+    return _long_first(memory, long, 0, short)
+
+
+def _long_first(memory: int, long: int, prompt: int, short: int | None) -> Member:
+    """`long` × (s, M − s) one after another with `short` × (1, 1) behind them, against the short ones first.
+
+    In step i of the last long one, i ≤ M − s, it holds s + i tokens and ⌊(M − s − i)/2⌋ short ones run beside it.
+    """
     count = round(math.sqrt(2) * memory) if short is None else short
-    last, longs = (long - 1) * memory, memory * triangle(long)
+    output = memory - prompt
+    last, longs = (long - 1) * output, output * triangle(long)
     policy, left, i = longs, count, 0
     while left:
         i += 1
-        room = (memory - i if i <= memory else memory) // 2
+        room = (output - i if i <= output else memory) // 2
         run = min(room, left)
         policy += run * (last + i)
         left -= run
     width = memory // 2
     steps = -(-count // width)
     rest = count - width * (steps - 1)
-    begin = steps - 1 if 2 * rest + 1 <= memory else steps
+    begin = steps - 1 if 2 * rest + prompt + 1 <= memory else steps
     shorts = [i // width for i in range(count)]
     return Member(
-        stack((long, 0, memory), (count, 1, 1)),
+        stack((long, prompt, output), (count, 1, 1)),
         memory,
-        schedule(serial(begin, memory, long), shorts),
+        schedule(serial(begin, output, long), shorts),
         waves(count, width) + begin * long + longs,
         policy,
     )
@@ -91,8 +82,7 @@ def arrivals(memory: int, late: int | None = None) -> Member:
     """
     count = round(math.sqrt(2 * memory)) if late is None else late
     lengths = stack((1, 0, memory), (count, memory - 1, 1))
-    arrival = [0] + [1] * count
-    requests = type(lengths)(lengths.prompt, lengths.output, arrival)  # type: ignore[arg-type]  # a list will do
+    requests = Requests(lengths.prompt, lengths.output, np.array([0] + [1] * count))
     return Member(
         requests,
         memory,
