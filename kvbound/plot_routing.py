@@ -47,7 +47,7 @@ def plot_routing(result: Routing, path: str | Path) -> None:
     latency.invert_yaxis()
     latency.set_xlabel("EEL (steps): mean as a bar, percentiles as marks")
     gaps.set_xlabel("gap of the reward to its bound (%)")
-    latency.legend(fontsize=8, frameon=False, loc="best")
+    latency.legend(fontsize=8, frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
     for axes in (latency, gaps):
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_xlim(left=0)
