@@ -26,8 +26,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numba
-
 import kvbound
 from kvbound.checkers.certificate_file import read_certificate
 from kvbound.instances import read_schedule
@@ -52,6 +50,7 @@ from kvbound.instances.catalogue.store import SHIPPED
 from kvbound.models import Problem
 from kvbound.models.errors import KvboundError
 from kvbound.models.schedule import Schedule
+from kvbound.models.threads import limit_threads
 from kvbound.solvers.bounds import bound
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact import SolveConfig, solve
@@ -169,7 +168,7 @@ def fill(args: argparse.Namespace) -> int:
     plan = [(name, recipe) for name, recipe in planned(args.group) if matches(name, args.names)]
     there = sum(name in known for name, _ in plan)
     print(f"{len(plan)} instances of {args.group}, {there} of them in {path}", flush=True)
-    numba.set_num_threads(min(args.threads, numba.config.NUMBA_NUM_THREADS))
+    limit_threads(args.threads)
     warm_up()
     print(f"{'instance':28} {'n':>5} {'best known':>12} {'bound':>12} {'gap %':>7} {'done':24} {'seconds':>7}")
     begin, failed = time.perf_counter(), 0

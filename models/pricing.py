@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, prange
+from numba import njit
 
 from kvbound.models.requests import IntArray
+from kvbound.models.threads import in_chunks, threads
 from kvbound.models.weights import Segments, Weight
 
-#: Pairs (request, start) below which the kernel stays on one thread.
-_SERIAL_BELOW = 250_000
+#: Pairs (request, start) below which one thread is faster than waking another.
+_ALONE_BELOW = 50_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,32 +129,21 @@ def start_price(first, last, completion, lo, hi, a, b, scale, base, ticks, lam, 
     return total
 
 
-@njit(cache=True)
-def _cheapest_one(j, output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start):  # type: ignore[no-untyped-def]
-    best = value[j] * 0
-    best_start = -1
-    for k in range(arrival[j], max(arrival[j], horizon) + 1):
-        flat = unit * (k + output[j] - arrival[j])
-        if best_start >= 0 and flat >= best:
-            break  # prices are ≥ 0, so no later start can be cheaper
-        cost = flat + start_price(ptr[j], ptr[j + 1], k + output[j], lo, hi, a, b, scale, base, ticks, lam, the)
-        if best_start < 0 or cost < best:
-            best = cost
-            best_start = k
-    value[j] = best
-    start[j] = best_start
-
-
-@njit(cache=True)
-def _cheapest_serial(output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start):  # type: ignore[no-untyped-def]
-    for j in range(len(output)):
-        _cheapest_one(j, output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start)
-
-
-@njit(cache=True, parallel=True)
-def _cheapest_parallel(output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start):  # type: ignore[no-untyped-def]
-    for j in prange(len(output)):
-        _cheapest_one(j, output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start)
+@njit(cache=True, nogil=True)
+def _cheapest(chunk, chunks, output, arrival, unit, horizon, ptr, lo, hi, a, b, scale, base, ticks, lam, the, value, start):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
+    for j in range(chunk, len(output), chunks):
+        best = value[j] * 0
+        best_start = -1
+        for k in range(arrival[j], max(arrival[j], horizon) + 1):
+            flat = unit * (k + output[j] - arrival[j])
+            if best_start >= 0 and flat >= best:
+                break  # prices are ≥ 0, so no later start can be cheaper
+            cost = flat + start_price(ptr[j], ptr[j + 1], k + output[j], lo, hi, a, b, scale, base, ticks, lam, the)
+            if best_start < 0 or cost < best:
+                best = cost
+                best_start = k
+        value[j] = best
+        start[j] = best_start
 
 
 def cheapest_starts(
@@ -173,19 +163,8 @@ def cheapest_starts(
     """
     value = np.zeros(len(output), lam.dtype)
     start = np.zeros(len(output), np.int64)
-    # Waking threads costs up to milliseconds on a busy machine: below that much work one thread is faster.
-    kernel = _cheapest_serial if len(output) * horizon < _SERIAL_BELOW else _cheapest_parallel
-    kernel(
-        output,
-        arrival,
-        lam.dtype.type(unit),
-        horizon,
-        *layout.arrays,
-        lam,
-        the,
-        value,
-        start,
-    )
+    in_chunks(_cheapest, threads(), output, arrival, lam.dtype.type(unit), horizon, *layout.arrays, lam, the, value,
+              start, alone=len(output) * horizon < _ALONE_BELOW)  # fmt: skip
     return value, start
 
 

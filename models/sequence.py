@@ -15,17 +15,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from kvbound.models.errors import SizeError
 from kvbound.models.requests import IntArray, Requests
+from kvbound.models.threads import in_chunks, threads
 
 #: No schedule passes through a state of about this value.
 IMPOSSIBLE = np.int32(1 << 29)
 #: Values stay below this, so that sums of two of them fit int32.
 _LARGEST = 1 << 28
-#: Table entries per position below which one thread is faster than waking the pool.
-_SERIAL_BELOW = 20_000
+#: Table entries per position below which one thread is faster than waking another.
+_ALONE_BELOW = 20_000
 
 
 class Relaxation(NamedTuple):
@@ -253,16 +254,11 @@ def _fill_set(  # type: ignore[no-untyped-def]
         here[begin + t + 1] = min(here[begin + t], np.int32(best - price[t]))
 
 
-def _position(level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _position(chunk, chunks, level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
     """Fill the values of position m from those of position m + 1."""
-    shapes = len(hold)
-    for index in prange(shapes):
-        # prange counts unsigned, and unsigned mixed with signed becomes float. Evens first, then odds: the work grows
-        # with q1, and each thread gets a contiguous half.
-        q1 = 2 * np.int64(index)
-        if q1 >= shapes:
-            q1 -= shapes - 1 + shapes % 2
-        gone, kept = np.empty(left.max() + 2, np.int32), np.empty(left.max() + 2, np.int64)
+    gone, kept = np.empty(left.max() + 2, np.int32), np.empty(left.max() + 2, np.int64)
+    for q1 in range(chunk, len(hold), chunks):
         for q2 in range(1 if level == 2 else q1 + 1):
             row = q1 if level == 2 else _pair(q1, q2)
             _fill_set(
@@ -287,10 +283,6 @@ def _position(level, memory, peak, output, fresh, hold, left, rank, offset, m, n
                 gone,
                 kept,
             )
-
-
-_position_serial = njit(cache=True)(_position)
-_position_parallel = njit(cache=True, parallel=True)(_position)
 
 
 @njit(cache=True)
@@ -337,26 +329,11 @@ def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = F
         raise SizeError(f"values up to {top} do not fit the tables of the sequence relaxation; use a smaller scale")
     tables = np.empty((n + 2 if visits else 2, int(space.offset[-1])), np.int32)
     cost = price.astype(np.int32)
-    fill = _position_serial if space.offset[-1] < _SERIAL_BELOW else _position_parallel
+    alone = space.offset[-1] < _ALONE_BELOW
     for m in range(n, 0, -1):
         after, here = (tables[m + 1], tables[m]) if visits else (tables[(m + 1) % 2], tables[m % 2])
-        fill(
-            space.level,
-            space.memory,
-            space.peak,
-            space.output,
-            space.fresh,
-            space.hold,
-            space.left,
-            space.rank,
-            space.offset,
-            m,
-            n,
-            scale,
-            cost,
-            after,
-            here,
-        )
+        in_chunks(_position, threads(), space.level, space.memory, space.peak, space.output, space.fresh, space.hold,
+                  space.left, space.rank, space.offset, m, n, scale, cost, after, here, alone=alone)  # fmt: skip
     value = int(tables[1][space.offset[0] + types]) + sum((price * space.number).tolist())
     if not visits:
         return value, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 
@@ -106,13 +107,14 @@ def test_no_start_before_arrival_has_a_cost() -> None:
 
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 def test_one_thread_and_many_agree(dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 3)
     rng = np.random.default_rng(4)
     for _ in range(5):
         _, output, arrival, _, horizon, prices, layout, _ = case(rng, dtype)
         lam, the = layout.prefix(prices, dtype)
         results = []
         for limit in (0, 10**9):
-            monkeypatch.setattr(pricing, "_SERIAL_BELOW", limit)
+            monkeypatch.setattr(pricing, "_ALONE_BELOW", limit)
             results.append(cheapest_starts(layout, output, arrival, 2, horizon, lam, the))
         assert results[0][0].tolist() == results[1][0].tolist()
         assert results[0][1].tolist() == results[1][1].tolist()

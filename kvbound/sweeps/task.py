@@ -109,11 +109,10 @@ def _attempt(task: Task) -> Outcome | None:
     if task.cell.version != __version__:
         message = f"the worker {socket.gethostname()} has kvbound {__version__}, the sweep {task.cell.version}"
         return Outcome("failed", error=f"{message}; install the same version everywhere")
-    from numba import set_num_threads
-
+    from kvbound.models.threads import limit_threads
     from kvbound.sweeps.work import Interrupted, run_cell
 
-    set_num_threads(1)  # a cell has one core, and sums in one order: the same figures everywhere
+    limit_threads(1)  # a cell has one core, and sums in one order: the same figures everywhere
     try:
         return run_cell(_problem(task.instance), task.cell, task.code)
     except (Interrupted, KeyboardInterrupt):

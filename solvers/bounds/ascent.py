@@ -17,7 +17,8 @@ from kvbound.solvers.bounds.dual import Dual, Point
 from kvbound.solvers.bounds.rows import FloatArray
 from kvbound.solvers.deadline import Deadline
 
-_PAIRS = 12
+#: Steps remembered unless told otherwise.
+PAIRS = 12
 _BACKTRACKS = 15
 
 
@@ -38,8 +39,8 @@ class Incumbent:
 class _Memory:
     """The last pairs (step, change of gradient) in a ring."""
 
-    def __init__(self, size: int) -> None:
-        self.steps, self.changes = np.zeros((_PAIRS, size)), np.zeros((_PAIRS, size))
+    def __init__(self, pairs: int, size: int) -> None:
+        self.steps, self.changes = np.zeros((pairs, size)), np.zeros((pairs, size))
         self.first = self.count = 0
 
     def clear(self) -> None:
@@ -48,12 +49,13 @@ class _Memory:
 
     def append(self, step: FloatArray, change: FloatArray) -> None:
         """Add a pair, over the oldest one when the ring is full."""
-        at = (self.first + self.count) % _PAIRS
+        pairs = len(self.steps)
+        at = (self.first + self.count) % pairs
         self.steps[at], self.changes[at] = step, change
-        if self.count < _PAIRS:
+        if self.count < pairs:
             self.count += 1
         else:
-            self.first = (self.first + 1) % _PAIRS
+            self.first = (self.first + 1) % pairs
 
 
 def climb(
@@ -65,16 +67,19 @@ def climb(
     steps: int,
     tolerance: float,
     deadline: Deadline,
+    pairs: int = PAIRS,
     target: float = np.inf,
     report: Callable[[float], None] | None = None,
 ) -> FloatArray:
-    """Raise the smoothed dual from `start`; stop after `steps`, at the deadline, at an exact value of
-    `target`, or when ten steps gain less than
-    `tolerance` (relative). Returns the last point; `best` collects the best exact value."""
+    """Raise the smoothed dual from `start`, remembering `pairs` steps.
+
+    Stops after `steps`, at the deadline, at an exact value of `target`, or when ten steps gain less than `tolerance`
+    (relative). Returns the last point; `best` collects the best exact value.
+    """
     z = start
     at = dual.evaluate(z, mu)
     best.offer(at.hard, z)
-    memory = _Memory(len(z))
+    memory = _Memory(pairs, len(z))
     history = [at.soft]
     for _ in range(steps):
         if deadline.passed or best.value >= target:
@@ -110,26 +115,18 @@ def _direction(gradient: FloatArray, free: npt.NDArray[np.bool_], memory: _Memor
 
 @njit(cache=True)
 def _two_loops(gradient, free, steps, changes, first, count, z):  # type: ignore[no-untyped-def]
-    size = len(gradient)
     q = np.where(free, gradient, 0.0)
     alpha = np.zeros(count)
     product = np.zeros(count)
     scale = -1.0
     for e in range(count - 1, -1, -1):
         s, y = steps[(first + e) % len(steps)], changes[(first + e) % len(steps)]
-        sy = ss = yy = sq = 0.0
-        for i in range(size):
-            if free[i]:
-                sy += s[i] * y[i]
-                ss += s[i] * s[i]
-                yy += y[i] * y[i]
-                sq += s[i] * q[i]
+        sy, ss, yy, sq = _products(s, y, q, free)
         if sy <= 1e-14 * np.sqrt(ss * yy):
             continue
         product[e] = sy
         alpha[e] = sq / sy
-        for i in range(size):
-            q[i] -= alpha[e] * y[i] if free[i] else 0.0
+        _add(q, -alpha[e], y, free)
         if scale < 0.0:
             scale = sy / yy
     if scale < 0.0:
@@ -139,17 +136,32 @@ def _two_loops(gradient, free, steps, changes, first, count, z):  # type: ignore
         if product[e] == 0.0:
             continue
         s, y = steps[(first + e) % len(steps)], changes[(first + e) % len(steps)]
-        yq = 0.0
-        for i in range(size):
-            if free[i]:
-                yq += y[i] * q[i]
-        factor = alpha[e] - yq / product[e]
-        for i in range(size):
-            q[i] += factor * s[i] if free[i] else 0.0
+        _add(q, alpha[e] - _dot(y, q) / product[e], s, free)  # q is 0 where prices are not free
     return q
 
 
 @njit(cache=True)
+def _add(q, factor, a, free):  # type: ignore[no-untyped-def]
+    for i in range(len(q)):
+        q[i] += factor * a[i] if free[i] else 0.0
+
+
+# The order of a sum is left to the compiler here, so that it can add up several entries at a time.
+@njit(cache=True, fastmath={"reassoc"})
+def _products(s, y, q, free):  # type: ignore[no-untyped-def]
+    """Return s·y, s·s, y·y and s·q over the free prices."""
+    sy = ss = yy = sq = 0.0
+    for i in range(len(q)):
+        a = s[i] if free[i] else 0.0
+        b = y[i] if free[i] else 0.0
+        sy += a * b
+        ss += a * a
+        yy += b * b
+        sq += a * q[i]
+    return sy, ss, yy, sq
+
+
+@njit(cache=True, fastmath={"reassoc"})
 def _dot(a, b):  # type: ignore[no-untyped-def]
     """Inner product on one thread: the BLAS one wakes all cores from ten thousand entries on."""
     total = 0.0

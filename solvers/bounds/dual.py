@@ -9,11 +9,12 @@ import numpy as np
 
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray, volume
-from kvbound.solvers.bounds.kernel import CHUNKS, evaluate_parallel, evaluate_serial
+from kvbound.models.threads import in_chunks
+from kvbound.solvers.bounds.kernel import CHUNKS, evaluate, read_activity, write_prices
 from kvbound.solvers.bounds.rows import FloatArray, PricedRows, Windows, right_side
 
-#: Window-starts below which one thread is faster than waking the pool.
-_SERIAL_BELOW = 2_000_000
+#: Window-starts below which one thread is faster than waking another.
+_ALONE_BELOW = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,10 @@ class Dual:
         self._sloped[w.row[w.b != 0.0]] = True
         sizes = np.where(self._sloped, self._per_step, 0)
         self._the_at = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+        #: Per row set: where its prices begin (and one end), points per price, points, their padding, slopes or not.
+        self._blocks = (np.concatenate((np.zeros(1, np.int64), np.cumsum([x.blocks for x in self.rows]))),
+                        np.array([x.block for x in self.rows]), np.array([x.points for x in self.rows]),
+                        self._per_step * self._pad, self._sloped)  # fmt: skip
         self._lam = np.zeros((int(self._lam_at[-1]), self._length))
         self._the = np.zeros((max(1, int(self._the_at[-1])), self._length))
         self._grad0 = np.zeros((CHUNKS, *self._lam.shape))
@@ -80,56 +85,24 @@ class Dual:
 
     def split(self, prices: FloatArray) -> list[FloatArray]:
         """Prices per block, one array per row set."""
-        return list(np.split(prices, np.cumsum([r.blocks for r in self.rows])[:-1]))
+        return np.split(prices, self._blocks[0][1:-1])
 
     def evaluate(self, prices: FloatArray, mu: float, gradient: bool = True) -> Point:
         """Evaluate at `prices` ≥ 0 (per block, shape (size,)); μ = 0 is the dual itself with a subgradient."""
         self.evaluations += 1
-        for f, (rows, price) in enumerate(zip(self.rows, self.split(prices), strict=True)):
-            self._fill(f, rows, rows.spread(price))
         w = self.windows
-        kernel = evaluate_serial if self._work < _SERIAL_BELOW else evaluate_parallel
-        soft, hard = kernel(self.prompt, self.output, self.arrival, self.count, self.last, self._pad, self._lam,
-                            self._the, self._lam_at, self._the_at, self._per_step, w.ptr, w.row, w.first, w.stop,
-                            w.a, w.b, float(mu), gradient, self.best_start, self.best_cost, self._grad0,
-                            self._grad1)  # fmt: skip
+        write_prices(prices, *self._blocks, self._lam, self._lam_at, self._the, self._the_at)
+        sums = in_chunks(evaluate, CHUNKS, self.prompt, self.output, self.arrival, self.count, self.last, self._pad,
+                         self._lam, self._the, self._lam_at, self._the_at, self._per_step, w.ptr, w.row, w.first,
+                         w.stop, w.a, w.b, float(mu), gradient, self.best_start, self.best_cost, self._grad0,
+                         self._grad1, alone=self._work < _ALONE_BELOW)  # fmt: skip
+        soft, hard = (float(sum(part)) for part in zip(*sums, strict=True))
         rent = float((self._rhs * prices).sum())
-        return Point(soft - rent, hard - rent, self._gradient() if gradient else np.zeros(0))
-
-    def activity(self) -> list[FloatArray]:
-        """Scaled row activities of the distribution over starts of the last evaluation, per row set and point."""
-        out = []
-        constant, slope = self._grad0.sum(axis=0), self._grad1.sum(axis=0)
-        for f, rows in enumerate(self.rows):
-            begin = rows.per_step * self._pad
-            flat = np.cumsum(constant[self._lam_at[f] : self._lam_at[f + 1]].T)
-            if self._sloped[f]:
-                # The slope part is relative to the point number, which is −begin at the front of the padded array.
-                sloped = np.cumsum(slope[self._the_at[f] : self._the_at[f + 1]].T)
-                flat += sloped * (np.arange(len(flat)) - begin)
-            out.append(flat[begin : begin + rows.points])
-        return out
-
-    def _gradient(self) -> FloatArray:
-        parts = [rows.gather(part) for rows, part in zip(self.rows, self.activity(), strict=True)]
-        return np.concatenate(parts) - self._rhs
-
-    def _fill(self, f: int, rows: PricedRows, price: FloatArray) -> None:
-        """Write the padded prefix sums of row set f, one line per residue of the point number."""
-        r, at = rows.per_step, int(self._lam_at[f])
-        full = np.zeros(r * (self._length + 1))
-        begin = r * self._pad
-        stop = begin + len(price)
-        full[begin + 1 : stop + 1] = np.cumsum(price)
-        full[stop + 1 :] = full[stop]
-        for residue in range(r):
-            self._lam[at + residue] = full[residue : residue + r * self._length : r]
-        if self._sloped[f]:
-            at = int(self._the_at[f])
-            full[begin + 1 : stop + 1] = np.cumsum(price * np.arange(len(price)))
-            full[stop + 1 :] = full[stop]
-            for residue in range(r):
-                self._the[at + residue] = full[residue : residue + r * self._length : r]
+        if not gradient:
+            return Point(soft - rent, hard - rent, np.zeros(0))
+        activity = np.zeros(self.size)
+        read_activity(self._grad0, self._grad1, *self._blocks, self._lam_at, self._the_at, activity)
+        return Point(soft - rent, hard - rent, activity - self._rhs)
 
 
 def _strata(groups: IntArray, count: IntArray, sample: int) -> tuple[IntArray, IntArray]:

@@ -8,8 +8,8 @@ loops run over consecutive starts and become vector instructions), then the mini
 whose gradient is a distribution over starts: its footprint is the gradient of the dual. Requests are dealt to a
 fixed number of chunks, so the result does not depend on the number of threads.
 
-Layout: lines f of an array (lines, length) hold a row set with r points per step as r lines, one per residue of the
-point number, from line `at[f]` on; the point r·i + residue stands at `[at[f] + residue, pad + i]`.
+Layout: an array (lines, length) holds a row set f with r points per step as r lines, one per residue of the point
+number, from line `at[f]` on; the point r·i + residue stands at `[at[f] + residue, pad + i]`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 #: Chunks of requests: fixed, so that sums are formed in the same order on any machine.
 CHUNKS = 2
@@ -67,82 +67,126 @@ def _distribution(cost, best, mu, count, x):  # type: ignore[no-untyped-def]
     return first, stop, total
 
 
-def _evaluate(prompt, output, arrival, count, last, pad, lam, the, lam_at, the_at, per_step, ptr, row, first, stop, a, b, mu, gradient, best_start, best_cost, grad0, grad1):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
-    """`lam[lam_at[f] + residue, pad + i]` is the sum of prices over points < r·i + residue of row set f; `the` the same
-    of point·price, only for row sets with slopes.
+@njit(cache=True, nogil=True)
+def evaluate(chunk, chunks, prompt, output, arrival, count, last, pad, lam, the, lam_at, the_at, per_step, ptr, row, first, stop, a, b, mu, gradient, best_start, best_cost, grad0, grad1):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
+    """Price the requests chunk, chunk + chunks, …
 
-    Returns (smoothed, exact) sums of the minima; fills best_start, best_cost and, if `gradient`, the difference
-    arrays grad0 (constant part) and grad1 (slope part), shaped (CHUNKS, *lam.shape) and (CHUNKS, *the.shape).
+    `lam` and `the` are as `write_prices` leaves them, `the` only for row sets with slopes. Returns (smoothed, exact)
+    sums of the minima; fills best_start, best_cost and, if `gradient`, the difference arrays grad0[chunk] (constant
+    part) and grad1[chunk] (slope part), shaped like `lam` and `the`.
     """
     n = len(output)
-    soft = np.zeros(CHUNKS)
-    hard = np.zeros(CHUNKS)
-    for chunk in prange(CHUNKS):
-        cost = np.empty(last + 2 + _PANEL)
-        mass = np.empty(last + 2 + _PANEL)
-        grad0[chunk] = 0.0
-        grad1[chunk] = 0.0
-        for j in range(chunk, n, CHUNKS):
-            k0 = arrival[j]
-            oj = output[j]
-            end = max(last, k0) + 1
-            best = math.inf
-            at = k0
-            k = k0
-            while k < end and k + oj - k0 < best + _CUT * mu:
-                size = min(_PANEL, end - k)
-                here = cost[k - k0 : k - k0 + size]
-                for i in range(size):
-                    here[i] = k + i + oj - k0
-                for w in range(ptr[j], ptr[j + 1]):
-                    f = row[w]
-                    r = per_step[f]
-                    ra, rb = stop[w] % r, first[w] % r
-                    ha = pad + k + oj + (stop[w] - ra) // r
-                    hb = pad + k + oj + (first[w] - rb) // r
-                    upper = lam[lam_at[f] + ra, ha : ha + size]
-                    lower = lam[lam_at[f] + rb, hb : hb + size]
-                    if b[w] == 0.0:
-                        _add_flat(here, upper, lower, a[w])
-                    else:
-                        upper2 = the[the_at[f] + ra, ha : ha + size]
-                        lower2 = the[the_at[f] + rb, hb : hb + size]
-                        _add_sloped(here, upper, lower, upper2, lower2, b[w], a[w] - b[w] * r * (k + oj), b[w] * r)
-                for i in range(size):
-                    if here[i] < best:
-                        best = here[i]
-                        at = k + i
-                k += size
-            best_start[j] = at
-            best_cost[j] = best
-            hard[chunk] += count[j] * best
-            if not gradient:
-                continue
-            if mu > 0.0:
-                i0, i1, total = _distribution(cost[: k - k0], best, mu, float(count[j]), mass)
-                soft[chunk] += count[j] * (best - mu * math.log(total))
-            else:
-                i0, i1 = at - k0, at - k0 + 1
-                mass[i0] = float(count[j])
-                soft[chunk] += count[j] * best
-            x = mass[i0:i1]
-            size = i1 - i0
-            k = k0 + i0
+    soft = hard = 0.0
+    cost = np.empty(last + 2 + _PANEL)
+    mass = np.empty(last + 2 + _PANEL)
+    grad0[chunk] = 0.0
+    grad1[chunk] = 0.0
+    for j in range(chunk, n, chunks):
+        k0 = arrival[j]
+        oj = output[j]
+        end = max(last, k0) + 1
+        best = math.inf
+        at = k0
+        k = k0
+        while k < end and k + oj - k0 < best + _CUT * mu:
+            size = min(_PANEL, end - k)
+            here = cost[k - k0 : k - k0 + size]
+            for i in range(size):
+                here[i] = k + i + oj - k0
             for w in range(ptr[j], ptr[j + 1]):
                 f = row[w]
                 r = per_step[f]
                 ra, rb = stop[w] % r, first[w] % r
                 ha = pad + k + oj + (stop[w] - ra) // r
                 hb = pad + k + oj + (first[w] - rb) // r
-                upper = grad0[chunk, lam_at[f] + ra, ha : ha + size]
-                lower = grad0[chunk, lam_at[f] + rb, hb : hb + size]
-                _scatter(upper, lower, x, a[w] - b[w] * r * (k + oj), b[w] * r)
-                if b[w] != 0.0:
-                    upper = grad1[chunk, the_at[f] + ra, ha : ha + size]
-                    lower = grad1[chunk, the_at[f] + rb, hb : hb + size]
-                    _scatter(upper, lower, x, b[w], 0.0)
-    return soft.sum(), hard.sum()
+                upper = lam[lam_at[f] + ra, ha : ha + size]
+                lower = lam[lam_at[f] + rb, hb : hb + size]
+                if b[w] == 0.0:
+                    _add_flat(here, upper, lower, a[w])
+                else:
+                    upper2 = the[the_at[f] + ra, ha : ha + size]
+                    lower2 = the[the_at[f] + rb, hb : hb + size]
+                    _add_sloped(here, upper, lower, upper2, lower2, b[w], a[w] - b[w] * r * (k + oj), b[w] * r)
+            for i in range(size):
+                if here[i] < best:
+                    best = here[i]
+                    at = k + i
+            k += size
+        best_start[j] = at
+        best_cost[j] = best
+        hard += count[j] * best
+        if not gradient:
+            continue
+        if mu > 0.0:
+            i0, i1, total = _distribution(cost[: k - k0], best, mu, float(count[j]), mass)
+            soft += count[j] * (best - mu * math.log(total))
+        else:
+            i0, i1 = at - k0, at - k0 + 1
+            mass[i0] = float(count[j])
+            soft += count[j] * best
+        x = mass[i0:i1]
+        size = i1 - i0
+        k = k0 + i0
+        for w in range(ptr[j], ptr[j + 1]):
+            f = row[w]
+            r = per_step[f]
+            ra, rb = stop[w] % r, first[w] % r
+            ha = pad + k + oj + (stop[w] - ra) // r
+            hb = pad + k + oj + (first[w] - rb) // r
+            upper = grad0[chunk, lam_at[f] + ra, ha : ha + size]
+            lower = grad0[chunk, lam_at[f] + rb, hb : hb + size]
+            _scatter(upper, lower, x, a[w] - b[w] * r * (k + oj), b[w] * r)
+            if b[w] != 0.0:
+                upper = grad1[chunk, the_at[f] + ra, ha : ha + size]
+                lower = grad1[chunk, the_at[f] + rb, hb : hb + size]
+                _scatter(upper, lower, x, b[w], 0.0)
+    return soft, hard
 
 
-evaluate_serial = njit(cache=True)(_evaluate)
-evaluate_parallel = njit(cache=True, parallel=True)(_evaluate)
+@njit(cache=True)
+def write_prices(prices, at, block, points, begin, sloped, lam, lam_at, the, the_at):  # type: ignore[no-untyped-def]
+    """Write the prefix sums of all prices into the lines.
+
+    lam[lam_at[f] + residue, i] becomes the sum of the prices of the points < r·i + residue − begin[f] of row set f,
+    and, where sloped[f], `the` the same of point·price. The prices of f stand from prices[at[f]] on, one for each
+    `block[f]` of its points.
+    """
+    for f in range(len(points)):
+        r = lam_at[f + 1] - lam_at[f]
+        total = moment = 0.0
+        point = -begin[f] - 1  # the point that the next entry counts for the first time
+        left, price = block[f], at[f]
+        for i in range(lam.shape[1]):
+            for residue in range(r):
+                if 0 <= point < points[f]:
+                    total += prices[price]
+                    moment += prices[price] * point
+                    left -= 1
+                    if left == 0:
+                        left, price = block[f], price + 1
+                point += 1
+                lam[lam_at[f] + residue, i] = total
+                if sloped[f]:
+                    the[the_at[f] + residue, i] = moment
+
+
+@njit(cache=True)
+def read_activity(grad0, grad1, at, block, points, begin, sloped, lam_at, the_at, activity):  # type: ignore[no-untyped-def]
+    """Add up the differences, shape (chunks, lines, length): what the rows hold, summed like the prices per block."""
+    chunks, _, length = grad0.shape
+    for f in range(len(points)):
+        r = lam_at[f + 1] - lam_at[f]
+        constant = slope = 0.0
+        point, left, price = -begin[f], block[f], at[f]
+        for i in range(length):
+            for residue in range(r):
+                for chunk in range(chunks):
+                    constant += grad0[chunk, lam_at[f] + residue, i]
+                    if sloped[f]:
+                        slope += grad1[chunk, the_at[f] + residue, i]
+                if 0 <= point < points[f]:
+                    activity[price] += constant + slope * point
+                    left -= 1
+                    if left == 0:
+                        left, price = block[f], price + 1
+                point += 1

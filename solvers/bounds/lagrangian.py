@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from kvbound.models.problem import Problem
-from kvbound.models.weights import BatchWeight, MemoryWeight, Weight
-from kvbound.solvers.bounds.ascent import Incumbent, climb
+from kvbound.models.weights import BatchWeight, LevelsWeight, LinearWeight, MemoryWeight, Weight
+from kvbound.solvers.bounds.ascent import PAIRS, Incumbent, climb
 from kvbound.solvers.bounds.dual import Dual
 from kvbound.solvers.bounds.families import candidates, choose, neighbours
 from kvbound.solvers.bounds.fluid import fluid_prices
@@ -26,6 +26,8 @@ _ROUND_SMOOTHING = 2.5e-3
 #: Smoothing from which stagger prices are raised to their end, halved every so many steps: prices of many rows that
 #: replace each other settle several times faster from far away (benchmarks/bounds_dual.py --part lp).
 _STAGGER_SMOOTHING, _STAGGER_SMOOTHING_TIMES_N, _STAGGER_STEPS = 2e-2, 2.4, 200
+#: Steps remembered then: more cost time, there being many prices, and gain nothing.
+_STAGGER_PAIRS = 8
 #: Gain of a stage below which that ends: while weights may still be added, and at the very end.
 _STAGGER_GAIN, _STAGGER_LAST_GAIN = 2e-4, 5e-5
 _ROUND_BLOCKS = 1024
@@ -74,8 +76,10 @@ class PriceSearch:
     def climb(self, steps: int, tolerance: float) -> None:
         """One stage at the present smoothing and grid."""
         before = self.dual.evaluations
+        staggered = any(isinstance(r.weight, LevelsWeight | LinearWeight) for r in self.rows)
         self.prices = climb(self.dual, self.prices, self.mu, self.best, steps=steps, tolerance=tolerance,
-                            deadline=self.deadline, target=self.target, report=self.report)  # fmt: skip
+                            pairs=_STAGGER_PAIRS if staggered else PAIRS, deadline=self.deadline,
+                            target=self.target, report=self.report)  # fmt: skip
         self.evaluations += self.dual.evaluations - before
 
     def rebuild(self, rows: Sequence[PricedRows]) -> None:

@@ -6,14 +6,15 @@ import numpy as np
 
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
+from kvbound.models.threads import in_chunks
 from kvbound.solvers.bounds.dual import Point
 from kvbound.solvers.bounds.kernel import CHUNKS
-from kvbound.solvers.bounds.reward.kernel import evaluate_parallel, evaluate_serial
+from kvbound.solvers.bounds.reward.kernel import evaluate
 from kvbound.solvers.bounds.reward.result import RewardPrices, reward_of
 from kvbound.solvers.bounds.rows import FloatArray
 
-#: Pairs (request, start) below which one thread is faster than waking the pool.
-_SERIAL_BELOW = 2_000_000
+#: Pairs (request, start) below which one thread is faster than waking another.
+_ALONE_BELOW = 200_000
 
 
 class RewardDual:
@@ -61,8 +62,7 @@ class RewardDual:
         self._grad = [np.zeros((CHUNKS, kinds, length)) for _ in range(2)]
         self.best_kind, self.best_start = (np.zeros(len(self.count), np.int64) for _ in range(2))
         self._rent = np.concatenate([self.number[g] * self.gather(np.ones(self.steps)) for g, _, _ in self.rows])
-        work = len(self.count) * self.steps * kinds
-        self.kernel = evaluate_serial if work < _SERIAL_BELOW else evaluate_parallel
+        self._alone = len(self.count) * self.steps * kinds < _ALONE_BELOW
         self.evaluations = 0
 
     @property
@@ -93,9 +93,10 @@ class RewardDual:
             total = self._sums[name]
             np.cumsum(values, axis=1, out=total[:, : self.steps + 1])
             total[:, self.steps + 1 :] = total[:, self.steps : self.steps + 1]
-        soft, hard = self.kernel(self.prompt, self.output, self.arrival, self.count, self.fits, self.reward.scaled,
-                            self._sums["memory"], self._sums["slope"], self._sums["batch"], float(mu), gradient,
-                            self.best_kind, self.best_start, *self._grad)  # fmt: skip
+        sums = in_chunks(evaluate, CHUNKS, self.prompt, self.output, self.arrival, self.count, self.fits,
+                         self.reward.scaled, self._sums["memory"], self._sums["slope"], self._sums["batch"], float(mu),
+                         gradient, self.best_kind, self.best_start, *self._grad, alone=self._alone)  # fmt: skip
+        soft, hard = (float(sum(part)) for part in zip(*sums, strict=True))
         rent = float((self._rent * prices).sum())
         return Point(soft - rent, hard - rent, self._gradient() if gradient else np.zeros(0))
 

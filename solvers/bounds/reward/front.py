@@ -11,8 +11,6 @@ from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
 from kvbound.models.requests import Requests
 from kvbound.models.reward import Reward
-from kvbound.solvers.bounds.reward.dual import RewardDual
-from kvbound.solvers.bounds.reward.kernel import evaluate_parallel
 from kvbound.solvers.bounds.reward.lagrangian import reward_prices
 from kvbound.solvers.bounds.reward.linear_program import solve_reward_lp
 from kvbound.solvers.bounds.reward.mean_eel import mean_eel_bound
@@ -76,6 +74,3 @@ def prepare() -> None:
     problem = Problem(Requests(np.array([1, 2]), np.array([2, 2])), Fleet((5,), (2,)), Reward(4, eel=1))
     reward_bound(problem, deadline=Deadline(None))
     mean_eel_bound(problem, deadline=Deadline(None))
-    dual = RewardDual(problem, 1)
-    dual.kernel = evaluate_parallel
-    dual.evaluate(np.zeros(dual.size), 1.0)

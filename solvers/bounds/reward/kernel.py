@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from kvbound.models.reward import earned
-from kvbound.solvers.bounds.kernel import CHUNKS, _add_flat, _add_sloped, _scatter
+from kvbound.solvers.bounds.kernel import _add_flat, _add_sloped, _scatter
 
 #: exp(−16) ≈ 10⁻⁷ of the mass: starts that much worse (in units of the smoothing) are ignored.
 _CUT = 16.0
@@ -45,73 +45,68 @@ def _weigh(cost, best, mu):  # type: ignore[no-untyped-def]
     return first, stop, total
 
 
-def _evaluate(prompt, output, arrival, count, fits, scaled, memory, slope, batch, mu, gradient, best_kind, best_start, grad0, grad1):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
+@njit(cache=True, nogil=True)
+def evaluate(chunk, chunks, prompt, output, arrival, count, fits, scaled, memory, slope, batch, mu, gradient, best_kind, best_start, grad0, grad1):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
     """Evaluate Σ count·min(0, min over kinds and starts of −margin), smoothed and exact.
 
     `memory[g, i]`, `batch[g, i]` are sums of the prices of the steps up to i on kind g, `slope` of step·price; they
     stay constant beyond the horizon. `fits[j, g]` says on which kinds j may run. Fills best_kind (−1: unserved),
     best_start and, if `gradient`, what starts and ends at each step: grad0 (constant part of the tokens held) and
-    grad1 (number active), shape (CHUNKS, kinds, length).
+    grad1 (number active), shape (chunks, kinds, length).
     """
     n, kinds = fits.shape
     horizon = scaled[0]
-    soft = np.zeros(CHUNKS)
-    hard = np.zeros(CHUNKS)
-    for chunk in prange(CHUNKS):
-        cost = np.empty((kinds, horizon + 1))
-        from_to = np.zeros((kinds, 2), np.int64)
-        grad0[chunk] = 0.0
-        grad1[chunk] = 0.0
-        for j in range(chunk, n, CHUNKS):
-            k0 = arrival[j]
-            o = output[j]
-            best = 0.0
-            kind = -1
-            at = -1
-            k = k0
-            while k < horizon and -earned(k, o, k0, scaled) < best + _CUT * mu:
-                size = min(_PANEL, horizon - k)
-                for g in range(kinds):
-                    if not fits[j, g]:
-                        continue
-                    here = cost[g, k - k0 : k - k0 + size]
-                    _rewards(here, k, o, k0, scaled)
-                    _add_sloped(here, memory[g, k + o : k + o + size], memory[g, k : k + size],
-                                slope[g, k + o : k + o + size], slope[g, k : k + size], 1.0,
-                                float(prompt[j] - k), 1.0)  # fmt: skip
-                    _add_flat(here, batch[g, k + o : k + o + size], batch[g, k : k + size], 1.0)
-                    for i in range(size):
-                        if here[i] < best:
-                            best = here[i]
-                            kind = g
-                            at = k + i
-                k += size
-            best_kind[j] = kind
-            best_start[j] = at
-            hard[chunk] += count[j] * best
-            if not gradient or k == k0:
-                continue
-            total = math.exp(best / mu)
-            for g in range(kinds):
-                if fits[j, g]:
-                    from_to[g, 0], from_to[g, 1], mass = _weigh(cost[g, : k - k0], best, mu)
-                    total += mass
-            soft[chunk] += count[j] * (best - mu * math.log(total))
+    soft = hard = 0.0
+    cost = np.empty((kinds, horizon + 1))
+    from_to = np.zeros((kinds, 2), np.int64)
+    grad0[chunk] = 0.0
+    grad1[chunk] = 0.0
+    for j in range(chunk, n, chunks):
+        k0 = arrival[j]
+        o = output[j]
+        best = 0.0
+        kind = -1
+        at = -1
+        k = k0
+        while k < horizon and -earned(k, o, k0, scaled) < best + _CUT * mu:
+            size = min(_PANEL, horizon - k)
             for g in range(kinds):
                 if not fits[j, g]:
                     continue
-                i0, i1 = from_to[g]
-                if i0 >= i1:
-                    continue
-                x = cost[g, i0:i1]
-                for i in range(len(x)):
-                    x[i] *= count[j] / total
-                k1, size = k0 + i0, i1 - i0
-                _scatter(grad0[chunk, g, k1 + o : k1 + o + size], grad0[chunk, g, k1 : k1 + size], x,
-                         float(prompt[j] - k1), 1.0)  # fmt: skip
-                _scatter(grad1[chunk, g, k1 + o : k1 + o + size], grad1[chunk, g, k1 : k1 + size], x, 1.0, 0.0)
-    return soft.sum(), hard.sum()
-
-
-evaluate_serial = njit(cache=True)(_evaluate)
-evaluate_parallel = njit(cache=True, parallel=True)(_evaluate)
+                here = cost[g, k - k0 : k - k0 + size]
+                _rewards(here, k, o, k0, scaled)
+                _add_sloped(here, memory[g, k + o : k + o + size], memory[g, k : k + size],
+                            slope[g, k + o : k + o + size], slope[g, k : k + size], 1.0,
+                            float(prompt[j] - k), 1.0)  # fmt: skip
+                _add_flat(here, batch[g, k + o : k + o + size], batch[g, k : k + size], 1.0)
+                for i in range(size):
+                    if here[i] < best:
+                        best = here[i]
+                        kind = g
+                        at = k + i
+            k += size
+        best_kind[j] = kind
+        best_start[j] = at
+        hard += count[j] * best
+        if not gradient or k == k0:
+            continue
+        total = math.exp(best / mu)
+        for g in range(kinds):
+            if fits[j, g]:
+                from_to[g, 0], from_to[g, 1], mass = _weigh(cost[g, : k - k0], best, mu)
+                total += mass
+        soft += count[j] * (best - mu * math.log(total))
+        for g in range(kinds):
+            if not fits[j, g]:
+                continue
+            i0, i1 = from_to[g]
+            if i0 >= i1:
+                continue
+            x = cost[g, i0:i1]
+            for i in range(len(x)):
+                x[i] *= count[j] / total
+            k1, size = k0 + i0, i1 - i0
+            _scatter(grad0[chunk, g, k1 + o : k1 + o + size], grad0[chunk, g, k1 : k1 + size], x,
+                     float(prompt[j] - k1), 1.0)  # fmt: skip
+            _scatter(grad1[chunk, g, k1 + o : k1 + o + size], grad1[chunk, g, k1 : k1 + size], x, 1.0, 0.0)
+    return soft, hard
