@@ -19,7 +19,7 @@ from kvbound.solvers.bounds.fluid import fluid_prices
 from kvbound.solvers.bounds.lagrangian import PriceSearch, finish
 from kvbound.solvers.bounds.linear_program import lp_prices
 from kvbound.solvers.bounds.rounding import certify_prices
-from kvbound.solvers.bounds.rows import PricedRows
+from kvbound.solvers.bounds.rows import Bends, PricedRows, Windows, unit
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.progress import Progress
 
@@ -107,6 +107,30 @@ def test_gradient_is_the_derivative(block: int) -> None:
         step[i] = 1e-5
         ahead, behind = dual.evaluate(prices + step, 0.7).soft, dual.evaluate(prices - step, 0.7).soft
         assert (ahead - behind) / 2e-5 == pytest.approx(at.gradient[i], abs=1e-5)
+
+
+def test_second_differences_are_the_weights() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        problem = small(rng, 5)
+        r, fleet = problem.requests, problem.fleet
+        weights = [MemoryWeight(), LevelsWeight(int(rng.integers(1, 3)), int(rng.integers(0, 3)))]
+        weights += [LinearWeight(1, 3, int(rng.integers(0, 3))), LinearWeight(2, 5, 1)]
+        rows = [PricedRows.of(w, 9) for w in weights]
+        bends = Bends.of(Windows.build(r.prompt, r.output, fleet, rows))
+        offsets = np.arange(-80, 80)  # in points, from completion
+        for j in range(problem.n):
+            for f, row in enumerate(rows):
+                parts, got = row.weight.segments(r.prompt, r.output, fleet.largest), np.zeros(len(offsets))
+                for h in range(bends.ptr[j], bends.ptr[j + 1]):
+                    if bends.row[h] == f:
+                        got += bends.bend[h] * np.maximum(offsets - bends.point[h], 0)
+                want = np.zeros(len(offsets))
+                for e in range(parts.ptr[j], parts.ptr[j + 1]):
+                    ticks = row.phase + row.stride * offsets
+                    inside = (parts.lo[e] <= ticks) & (ticks <= parts.hi[e])
+                    want += np.where(inside, parts.a[e] + parts.b[e] * ticks, 0) / unit(row.weight, fleet)
+                assert got == pytest.approx(want, abs=1e-9)
 
 
 def test_dual_equals_the_exact_certificate() -> None:

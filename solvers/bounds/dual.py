@@ -11,9 +11,9 @@ from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray, volume
 from kvbound.models.threads import in_chunks
 from kvbound.solvers.bounds.kernel import CHUNKS, evaluate, read_activity, write_prices
-from kvbound.solvers.bounds.rows import FloatArray, PricedRows, Windows, right_side
+from kvbound.solvers.bounds.rows import Bends, FloatArray, PricedRows, Windows, right_side
 
-#: Window-starts below which one thread is faster than waking another.
+#: Pairs (second difference, start) below which one thread is faster than waking another.
 _ALONE_BELOW = 200_000
 
 
@@ -51,27 +51,22 @@ class Dual:
         self.problem, self.rows, self.last = problem, list(rows), last
         self.prompt, self.output, self.arrival = (np.ascontiguousarray(g) for g in groups)
         self.count = count.astype(np.int64)
-        self.windows = Windows.build(self.prompt, self.output, problem.fleet, self.rows)
-        w = self.windows
-        self._per_step = np.array([x.per_step for x in self.rows], np.int64)
-        far = int(max(np.abs(w.first).max(initial=0), np.abs(w.stop).max(initial=0)))
+        bends = Bends.of(Windows.build(self.prompt, self.output, problem.fleet, self.rows))
+        per_step = np.array([x.per_step for x in self.rows], np.int64)
         top = max(last, int(self.arrival.max()))
-        self._pad = far + 2
-        self._length = top + int(self.output.max()) + 2 * self._pad + 2
-        self._lam_at = np.concatenate((np.zeros(1, np.int64), np.cumsum(self._per_step)))
-        self._sloped = np.zeros(len(self.rows), np.bool_)
-        self._sloped[w.row[w.b != 0.0]] = True
-        sizes = np.where(self._sloped, self._per_step, 0)
-        self._the_at = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-        #: Per row set: where its prices begin (and one end), points per price, points, their padding, slopes or not.
-        self._blocks = (np.concatenate((np.zeros(1, np.int64), np.cumsum([x.blocks for x in self.rows]))),
-                        np.array([x.block for x in self.rows]), np.array([x.points for x in self.rows]),
-                        self._per_step * self._pad, self._sloped)  # fmt: skip
-        self._lam = np.zeros((int(self._lam_at[-1]), self._length))
-        self._the = np.zeros((max(1, int(self._the_at[-1])), self._length))
-        self._grad0 = np.zeros((CHUNKS, *self._lam.shape))
-        self._grad1 = np.zeros((CHUNKS, *self._the.shape))
-        self._work = len(self.prompt) * (top + 1) * max(1, len(w.row) // len(self.prompt))
+        pad = int((np.abs(bends.point) // per_step[bends.row]).max(initial=0)) + 2
+        length = top + int(self.output.max()) + 2 * pad + 2
+        line = np.concatenate((np.zeros(1, np.int64), np.cumsum(per_step)))
+        self._begin = np.concatenate((np.zeros(1, np.int64), np.cumsum([x.blocks for x in self.rows])))
+        #: Per row set: where its prices begin, points per price, points, where its lines begin; and their padding.
+        self._layout = (self._begin, np.array([x.block for x in self.rows]), np.array([x.points for x in self.rows]),
+                        line, pad)  # fmt: skip
+        self._psi = np.zeros((int(line[-1]), length))
+        self._grad = np.zeros((CHUNKS, *self._psi.shape))
+        r = per_step[bends.row]
+        at = (line[bends.row] + bends.point % r) * length + pad + bends.point // r
+        self._bends = bends.ptr, at, bends.bend
+        self._alone = len(at) * (top + 1) < _ALONE_BELOW
         self._rhs = np.concatenate([np.full(x.blocks, right_side(x.weight, problem.fleet)) for x in self.rows])
         self._rhs *= np.concatenate([x.gather(np.ones(x.points)) for x in self.rows])
         self.best_start: IntArray = np.zeros(len(self.prompt), np.int64)
@@ -85,23 +80,21 @@ class Dual:
 
     def split(self, prices: FloatArray) -> list[FloatArray]:
         """Prices per block, one array per row set."""
-        return np.split(prices, self._blocks[0][1:-1])
+        return np.split(prices, self._begin[1:-1])
 
     def evaluate(self, prices: FloatArray, mu: float, gradient: bool = True) -> Point:
         """Evaluate at `prices` ≥ 0 (per block, shape (size,)); μ = 0 is the dual itself with a subgradient."""
         self.evaluations += 1
-        w = self.windows
-        write_prices(prices, *self._blocks, self._lam, self._lam_at, self._the, self._the_at)
-        sums = in_chunks(evaluate, CHUNKS, self.prompt, self.output, self.arrival, self.count, self.last, self._pad,
-                         self._lam, self._the, self._lam_at, self._the_at, self._per_step, w.ptr, w.row, w.first,
-                         w.stop, w.a, w.b, float(mu), gradient, self.best_start, self.best_cost, self._grad0,
-                         self._grad1, alone=self._work < _ALONE_BELOW)  # fmt: skip
+        write_prices(prices, *self._layout, self._psi)
+        sums = in_chunks(evaluate, CHUNKS, self.output, self.arrival, self.count, self.last, self._psi.ravel(),
+                         *self._bends, float(mu), gradient, self.best_start, self.best_cost,
+                         self._grad.reshape(CHUNKS, -1), alone=self._alone)  # fmt: skip
         soft, hard = (float(sum(part)) for part in zip(*sums, strict=True))
         rent = float((self._rhs * prices).sum())
         if not gradient:
             return Point(soft - rent, hard - rent, np.zeros(0))
         activity = np.zeros(self.size)
-        read_activity(self._grad0, self._grad1, *self._blocks, self._lam_at, self._the_at, activity)
+        read_activity(self._grad, *self._layout, activity)
         return Point(soft - rent, hard - rent, activity - self._rhs)
 
 

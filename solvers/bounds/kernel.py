@@ -1,7 +1,12 @@
 """The hot loop of the dual methods: prices in, smoothed minimum and row activities out.
 
-For every request all starts are priced by prefix sums (one difference per window, written so that the inner
-loops run over consecutive starts and become vector instructions), then the minimum over the starts is smoothed,
+A weight is piecewise linear in the age of a request, so its second differences c_h are few, and a request that
+completes at C pays
+
+    Σ_q φ(q − r·C)·p_q = Σ_h c_h·Ψ(r·C + h),   Ψ(i) = Σ_{q>i} (q − i)·p_q   (r points per step):
+
+a few numbers per start whatever the output length, read from sums that are formed once. Then the minimum over the
+starts is smoothed,
 
     min_k c_k  ≥  −μ·log Σ_k exp(−c_k/μ)  ≥  min_k c_k − μ·log(number of starts),
 
@@ -9,7 +14,8 @@ whose gradient is a distribution over starts: its footprint is the gradient of t
 fixed number of chunks, so the result does not depend on the number of threads.
 
 Layout: an array (lines, length) holds a row set f with r points per step as r lines, one per residue of the point
-number, from line `at[f]` on; the point r·i + residue stands at `[at[f] + residue, pad + i]`.
+number, from line `line[f]` on; the point r·i + residue stands at `[line[f] + residue, pad + i]`. The inner loops run
+over consecutive starts, which are consecutive entries.
 """
 
 from __future__ import annotations
@@ -24,27 +30,31 @@ CHUNKS = 2
 #: exp(−16) ≈ 10⁻⁷ of the mass: starts that much worse (in units of μ) are ignored.
 _CUT = 16.0
 #: Starts priced before asking whether later ones can still matter.
-_PANEL = 512
+_PANEL = 256
 
 
 @njit(cache=True)
-def _add_flat(cost, upper, lower, a):  # type: ignore[no-untyped-def]
-    for i in range(len(cost)):
-        cost[i] += a * (upper[i] - lower[i])
+def _price(cost, psi, at, bend):  # type: ignore[no-untyped-def]
+    """Add Σ_h bend[h]·psi[at[h] + i] to cost[i]: four at a time, which saves much reading and writing of cost."""
+    size, h = len(cost), 0
+    while h + 4 <= len(at):
+        p0, p1 = psi[at[h] : at[h] + size], psi[at[h + 1] : at[h + 1] + size]
+        p2, p3 = psi[at[h + 2] : at[h + 2] + size], psi[at[h + 3] : at[h + 3] + size]
+        c0, c1, c2, c3 = bend[h], bend[h + 1], bend[h + 2], bend[h + 3]
+        for i in range(size):
+            cost[i] += (c0 * p0[i] + c1 * p1[i]) + (c2 * p2[i] + c3 * p3[i])
+        h += 4
+    while h < len(at):
+        p0, c0 = psi[at[h] : at[h] + size], bend[h]
+        for i in range(size):
+            cost[i] += c0 * p0[i]
+        h += 1
 
 
 @njit(cache=True)
-def _add_sloped(cost, upper, lower, upper2, lower2, b, base, slope):  # type: ignore[no-untyped-def]
-    for i in range(len(cost)):
-        cost[i] += (base - slope * i) * (upper[i] - lower[i]) + b * (upper2[i] - lower2[i])
-
-
-@njit(cache=True)
-def _scatter(upper, lower, x, base, slope):  # type: ignore[no-untyped-def]
+def _scatter(change, x, factor):  # type: ignore[no-untyped-def]
     for i in range(len(x)):
-        v = (base - slope * i) * x[i]
-        lower[i] += v
-        upper[i] -= v
+        change[i] += factor * x[i]
 
 
 @njit(cache=True)
@@ -68,51 +78,37 @@ def _distribution(cost, best, mu, count, x):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def evaluate(chunk, chunks, prompt, output, arrival, count, last, pad, lam, the, lam_at, the_at, per_step, ptr, row, first, stop, a, b, mu, gradient, best_start, best_cost, grad0, grad1):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
+def evaluate(chunk, chunks, output, arrival, count, last, psi, ptr, at, bend, mu, gradient, best_start, best_cost, grad):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
     """Price the requests chunk, chunk + chunks, …
 
-    `lam` and `the` are as `write_prices` leaves them, `the` only for row sets with slopes. Returns (smoothed, exact)
-    sums of the minima; fills best_start, best_cost and, if `gradient`, the difference arrays grad0[chunk] (constant
-    part) and grad1[chunk] (slope part), shaped like `lam` and `the`.
+    `psi` is as `write_prices` leaves it, flat; of request j the second differences bend[ptr[j]:ptr[j + 1]] stand
+    at the entries `at` of it for completion 0. Returns (smoothed, exact) sums of the minima; fills best_start,
+    best_cost and, if `gradient`, the second differences of all activities, grad[chunk], shaped like `psi`.
     """
-    n = len(output)
     soft = hard = 0.0
     cost = np.empty(last + 2 + _PANEL)
     mass = np.empty(last + 2 + _PANEL)
-    grad0[chunk] = 0.0
-    grad1[chunk] = 0.0
-    for j in range(chunk, n, chunks):
+    grad[chunk] = 0.0
+    for j in range(chunk, len(output), chunks):
         k0 = arrival[j]
         oj = output[j]
+        mine, bends = at[ptr[j] : ptr[j + 1]], bend[ptr[j] : ptr[j + 1]]
         end = max(last, k0) + 1
         best = math.inf
-        at = k0
+        where = k0
         k = k0
         while k < end and k + oj - k0 < best + _CUT * mu:
             size = min(_PANEL, end - k)
             here = cost[k - k0 : k - k0 + size]
             for i in range(size):
                 here[i] = k + i + oj - k0
-            for w in range(ptr[j], ptr[j + 1]):
-                f = row[w]
-                r = per_step[f]
-                ra, rb = stop[w] % r, first[w] % r
-                ha = pad + k + oj + (stop[w] - ra) // r
-                hb = pad + k + oj + (first[w] - rb) // r
-                upper = lam[lam_at[f] + ra, ha : ha + size]
-                lower = lam[lam_at[f] + rb, hb : hb + size]
-                if b[w] == 0.0:
-                    _add_flat(here, upper, lower, a[w])
-                else:
-                    upper2 = the[the_at[f] + ra, ha : ha + size]
-                    lower2 = the[the_at[f] + rb, hb : hb + size]
-                    _add_sloped(here, upper, lower, upper2, lower2, b[w], a[w] - b[w] * r * (k + oj), b[w] * r)
+            _price(here, psi[k + oj :], mine, bends)
             for i in range(size):
                 if here[i] < best:
                     best = here[i]
-                    at = k + i
+                    where = k + i
             k += size
-        best_start[j] = at
+        best_start[j] = where
         best_cost[j] = best
         hard += count[j] * best
         if not gradient:
@@ -121,72 +117,45 @@ def evaluate(chunk, chunks, prompt, output, arrival, count, last, pad, lam, the,
             i0, i1, total = _distribution(cost[: k - k0], best, mu, float(count[j]), mass)
             soft += count[j] * (best - mu * math.log(total))
         else:
-            i0, i1 = at - k0, at - k0 + 1
+            i0, i1 = where - k0, where - k0 + 1
             mass[i0] = float(count[j])
             soft += count[j] * best
-        x = mass[i0:i1]
-        size = i1 - i0
-        k = k0 + i0
-        for w in range(ptr[j], ptr[j + 1]):
-            f = row[w]
-            r = per_step[f]
-            ra, rb = stop[w] % r, first[w] % r
-            ha = pad + k + oj + (stop[w] - ra) // r
-            hb = pad + k + oj + (first[w] - rb) // r
-            upper = grad0[chunk, lam_at[f] + ra, ha : ha + size]
-            lower = grad0[chunk, lam_at[f] + rb, hb : hb + size]
-            _scatter(upper, lower, x, a[w] - b[w] * r * (k + oj), b[w] * r)
-            if b[w] != 0.0:
-                upper = grad1[chunk, the_at[f] + ra, ha : ha + size]
-                lower = grad1[chunk, the_at[f] + rb, hb : hb + size]
-                _scatter(upper, lower, x, b[w], 0.0)
+        for h in range(ptr[j], ptr[j + 1]):
+            first = at[h] + k0 + i0 + oj
+            _scatter(grad[chunk, first : first + i1 - i0], mass[i0:i1], bend[h])
     return soft, hard
 
 
 @njit(cache=True)
-def write_prices(prices, at, block, points, begin, sloped, lam, lam_at, the, the_at):  # type: ignore[no-untyped-def]
-    """Write the prefix sums of all prices into the lines.
-
-    lam[lam_at[f] + residue, i] becomes the sum of the prices of the points < r·i + residue − begin[f] of row set f,
-    and, where sloped[f], `the` the same of point·price. The prices of f stand from prices[at[f]] on, one for each
-    `block[f]` of its points.
-    """
+def write_prices(prices, begin, block, points, line, pad, psi):  # type: ignore[no-untyped-def]
+    """Fill psi, shape (lines, length), with Ψ of each row set; its prices begin at prices[begin[f]], one per block."""
+    length = psi.shape[1]
     for f in range(len(points)):
-        r = lam_at[f + 1] - lam_at[f]
+        r = line[f + 1] - line[f]
         total = moment = 0.0
-        point = -begin[f] - 1  # the point that the next entry counts for the first time
-        left, price = block[f], at[f]
-        for i in range(lam.shape[1]):
-            for residue in range(r):
+        point = r * (length - pad)  # the point that the next entry has before it
+        for i in range(length - 1, -1, -1):
+            for residue in range(r - 1, -1, -1):
+                moment += total
+                psi[line[f] + residue, i] = moment
+                point -= 1
                 if 0 <= point < points[f]:
-                    total += prices[price]
-                    moment += prices[price] * point
-                    left -= 1
-                    if left == 0:
-                        left, price = block[f], price + 1
-                point += 1
-                lam[lam_at[f] + residue, i] = total
-                if sloped[f]:
-                    the[the_at[f] + residue, i] = moment
+                    total += prices[begin[f] + point // block[f]]
 
 
 @njit(cache=True)
-def read_activity(grad0, grad1, at, block, points, begin, sloped, lam_at, the_at, activity):  # type: ignore[no-untyped-def]
-    """Add up the differences, shape (chunks, lines, length): what the rows hold, summed like the prices per block."""
-    chunks, _, length = grad0.shape
+def read_activity(grad, begin, block, points, line, pad, activity):  # type: ignore[no-untyped-def]
+    """Add up second differences, shape (chunks, lines, length), to sums of activities, one per block of points."""
+    chunks, _, length = grad.shape
     for f in range(len(points)):
-        r = lam_at[f + 1] - lam_at[f]
-        constant = slope = 0.0
-        point, left, price = -begin[f], block[f], at[f]
+        r = line[f + 1] - line[f]
+        value = slope = 0.0
+        point = -r * pad
         for i in range(length):
             for residue in range(r):
+                value += slope
                 for chunk in range(chunks):
-                    constant += grad0[chunk, lam_at[f] + residue, i]
-                    if sloped[f]:
-                        slope += grad1[chunk, the_at[f] + residue, i]
+                    slope += grad[chunk, line[f] + residue, i]
                 if 0 <= point < points[f]:
-                    activity[price] += constant + slope * point
-                    left -= 1
-                    if left == 0:
-                        left, price = block[f], price + 1
+                    activity[begin[f] + point // block[f]] += value
                 point += 1

@@ -126,3 +126,35 @@ class Windows:
             np.concatenate(a)[order].astype(np.float64),
             np.concatenate(b)[order].astype(np.float64),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bends:
+    """Second differences of the scaled weights: of request j the value bend[h] at the offset point[h], h in
+    `ptr[j]:ptr[j+1]`, of row set row[h]; φ(e) = Σ bend[h]·(e − point[h])⁺.
+    """
+
+    ptr: IntArray
+    row: IntArray
+    point: IntArray
+    bend: FloatArray
+
+    @classmethod
+    def of(cls, w: Windows) -> Bends:
+        """Four per window, at its two ends; those that meet are added, those that cancel fall away."""
+        windows = len(w.row)
+        start, end = w.a + w.b * w.first, w.a + w.b * w.stop
+        owner = np.repeat(np.arange(len(w.ptr) - 1), np.diff(w.ptr))
+        point = np.concatenate((w.first - 1, w.first, w.stop - 1, w.stop))
+        bend = np.concatenate((start, w.b - start, -end, end - w.b))
+        owner, row = np.tile(owner, 4), np.tile(w.row, 4)
+        order = np.lexsort((point, row, owner))
+        owner, row, point, bend = owner[order], row[order], point[order], bend[order]
+        fresh = np.ones(4 * windows, np.bool_)
+        fresh[1:] = (np.diff(owner) != 0) | (np.diff(row) != 0) | (np.diff(point) != 0)
+        at = np.flatnonzero(fresh)
+        bend = np.add.reduceat(bend, at) if windows else bend
+        keep = np.abs(bend) > 1e-12
+        owner, row, point, bend = owner[at][keep], row[at][keep], point[at][keep], bend[keep]
+        ptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(owner, minlength=len(w.ptr) - 1))))
+        return cls(ptr, row, point, bend)

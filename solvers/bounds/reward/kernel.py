@@ -1,7 +1,8 @@
 """The hot loop of the reward dual: prices in, smoothed best margins and row activities out.
 
-The sums are those of `kvbound.solvers.bounds.kernel` (prefix sums of prices, a distribution over starts as gradient);
-what differs is that a start earns a reward, that nobody has to be served, and that kinds of workers compete.
+As in `kvbound.solvers.bounds.kernel` a smoothed minimum has a distribution over starts as gradient; what differs is
+that a start earns a reward, that nobody has to be served, that kinds of workers compete, and that the rows are those
+of memory and batch alone, so that prefix sums of the prices do.
 Everything is written as a cost to be minimised: minus the margin, 0 for staying unserved.
 """
 
@@ -13,12 +14,31 @@ import numpy as np
 from numba import njit
 
 from kvbound.models.reward import earned
-from kvbound.solvers.bounds.kernel import _add_flat, _add_sloped, _scatter
 
 #: exp(−16) ≈ 10⁻⁷ of the mass: starts that much worse (in units of the smoothing) are ignored.
 _CUT = 16.0
 #: Starts priced before asking whether later ones can still matter.
 _PANEL = 128
+
+
+@njit(cache=True)
+def _add_flat(cost, upper, lower):  # type: ignore[no-untyped-def]
+    for i in range(len(cost)):
+        cost[i] += upper[i] - lower[i]
+
+
+@njit(cache=True)
+def _add_sloped(cost, upper, lower, upper2, lower2, base):  # type: ignore[no-untyped-def]
+    for i in range(len(cost)):
+        cost[i] += (base - i) * (upper[i] - lower[i]) + (upper2[i] - lower2[i])
+
+
+@njit(cache=True)
+def _scatter(upper, lower, x, base, slope):  # type: ignore[no-untyped-def]
+    for i in range(len(x)):
+        v = (base - slope * i) * x[i]
+        lower[i] += v
+        upper[i] -= v
 
 
 @njit(cache=True)
@@ -76,9 +96,8 @@ def evaluate(chunk, chunks, prompt, output, arrival, count, fits, scaled, memory
                 here = cost[g, k - k0 : k - k0 + size]
                 _rewards(here, k, o, k0, scaled)
                 _add_sloped(here, memory[g, k + o : k + o + size], memory[g, k : k + size],
-                            slope[g, k + o : k + o + size], slope[g, k : k + size], 1.0,
-                            float(prompt[j] - k), 1.0)  # fmt: skip
-                _add_flat(here, batch[g, k + o : k + o + size], batch[g, k : k + size], 1.0)
+                            slope[g, k + o : k + o + size], slope[g, k : k + size], float(prompt[j] - k))  # fmt: skip
+                _add_flat(here, batch[g, k + o : k + o + size], batch[g, k : k + size])
                 for i in range(size):
                     if here[i] < best:
                         best = here[i]
