@@ -172,52 +172,23 @@ def _best(space, after, unit, t, q1, q2):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _value(level, offset, rank, after, room, i1, i2, i3):  # type: ignore[no-untyped-def]
-    """`_after_gap` for a request of shape i1 > 0 that is still active, without the bookkeeping."""
-    r = rank[room]
-    if level == 2:
-        value = after[offset[i1] + r]
-        return max(value, after[offset[i2] + r]) if i2 > 0 else value
-    if i3 > 0:
-        if i2 > 0:
-            value = max(after[offset[_pair(i1, i2)] + r], after[offset[_pair(i1, i3)] + r])
-            return max(value, after[offset[_pair(i2, i3)] + r])
-        return after[offset[_pair(i1, i3)] + r]
-    return after[offset[_pair(i1, i2)] + r]
+def _value(level, offset, after, r, floor, shape, i2, i3):  # type: ignore[no-untyped-def]
+    """`_after_gap` for a request of that shape > 0 that is still active; `floor` is the value of the set {i2, i3}."""
+    value = max(floor, after[offset[shape if level == 2 else _pair(shape, i2)] + r])
+    return max(value, after[offset[_pair(shape, i3)] + r]) if i3 > 0 else value
 
 
 @njit(cache=True)
-def _fill_set(  # type: ignore[no-untyped-def]
-    level,
-    memory,
-    peak,
-    output,
-    fresh,
-    hold,
-    left,
-    rank,
-    offset,
-    m,
-    n,
-    scale,
-    price,
-    after,
-    here,
-    row,
-    q1,
-    q2,
-    gone,
-    kept,
-):
+def _fill_set(level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here, row, q1, q2, gone, kept, both):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
     """Fill the values of position m with the shapes q1, q2 remembered.
 
     The value behind a gap never rises with the gap (docs/bounds.md §1), so its value at the end of a block of
-    gaps bounds the block from below and most blocks are skipped.
+    gaps bounds the block from below and most blocks are skipped; often the value of q1 and q2 alone is enough for that.
     """
     begin, width = offset[row], offset[row + 1] - offset[row] - 1
     here[begin] = IMPOSSIBLE
     longest = max(left[q1], left[q2])
-    unit = scale * m
+    unit, least = scale * m, after[len(peak)]
     if width and m < n:
         # From the gap at which the request at position m has gone on, its type no longer matters.
         gone[longest + 1] = IMPOSSIBLE
@@ -225,30 +196,35 @@ def _fill_set(  # type: ignore[no-untyped-def]
             i2 = q1 - g if g < left[q1] else 0
             i3 = q2 - g if g < left[q2] else 0
             kept[g] = memory - hold[i2] - hold[i3]
-            both = i2 if level == 2 else _pair(i2, i3)
-            gone[g] = min(gone[g + 1], np.int32(unit * g + after[offset[both] + rank[kept[g]]]))
+            both[g] = offset[i2 if level == 2 else _pair(i2, i3)]
+            gone[g] = min(gone[g + 1], np.int32(unit * g + after[both[g] + rank[kept[g]]]))
     for t in range(width):
         o = output[t]
         if m == n:  # the first completion waits for the longest that is still active
             here[begin + t + 1] = min(here[begin + t], np.int32(scale * n * max(o, longest) - price[t]))
             continue
-        # Behind gaps of o and more only q1 and q2 count; nobody is active behind `longest`.
-        best = gone[o] if o <= longest else np.int32(unit * o + after[len(peak)])
-        least = after[len(peak)]
+        # Behind gaps of o and more only q1 and q2 count; nobody is active behind `longest`. What is not below the
+        # value of the types before this one is of no use.
+        best = gone[o] if o <= longest else np.int32(unit * o + least)
+        best = min(best, np.int32(here[begin + t] + price[t]))
         p, shape = peak[t], fresh[t]
         g, size = 0, 1
         while g < o and unit * g + least < best:
             end = min(g + size - 1, o - 1)
-            room = (kept[end] if end <= longest else memory) - p + end
-            i2 = q1 - end if end < left[q1] else 0
-            i3 = q2 - end if end < left[q2] else 0
-            floor = _value(level, offset, rank, after, room, shape - end, i2, i3)
-            best = min(best, np.int32(unit * end + floor))
+            r = rank[(kept[end] if end <= longest else memory) - p + end]
+            floor = after[both[end] + r] if end <= longest else least
+            if unit * g + floor < best:
+                i2 = q1 - end if end < left[q1] else 0
+                i3 = q2 - end if end < left[q2] else 0
+                floor = _value(level, offset, after, r, floor, shape - end, i2, i3)
+                best = min(best, np.int32(unit * end + floor))
             while g < end and unit * g + floor < best:
-                room = (kept[g] if g <= longest else memory) - p + g
-                i2 = q1 - g if g < left[q1] else 0
-                i3 = q2 - g if g < left[q2] else 0
-                best = min(best, np.int32(unit * g + _value(level, offset, rank, after, room, shape - g, i2, i3)))
+                r = rank[(kept[g] if g <= longest else memory) - p + g]
+                value = after[both[g] + r] if g <= longest else least
+                if unit * g + value < best:
+                    i2 = q1 - g if g < left[q1] else 0
+                    i3 = q2 - g if g < left[q2] else 0
+                    best = min(best, np.int32(unit * g + _value(level, offset, after, r, value, shape - g, i2, i3)))
                 g += 1
             g, size = end + 1, min(2 * size, 8)
         here[begin + t + 1] = min(here[begin + t], np.int32(best - price[t]))
@@ -257,32 +233,13 @@ def _fill_set(  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _position(chunk, chunks, level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
     """Fill the values of position m from those of position m + 1."""
-    gone, kept = np.empty(left.max() + 2, np.int32), np.empty(left.max() + 2, np.int64)
+    size = left.max() + 2
+    gone, kept, both = np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int64)
     for q1 in range(chunk, len(hold), chunks):
         for q2 in range(1 if level == 2 else q1 + 1):
             row = q1 if level == 2 else _pair(q1, q2)
-            _fill_set(
-                level,
-                memory,
-                peak,
-                output,
-                fresh,
-                hold,
-                left,
-                rank,
-                offset,
-                m,
-                n,
-                scale,
-                price,
-                after,
-                here,
-                row,
-                q1,
-                q2,
-                gone,
-                kept,
-            )
+            _fill_set(level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here,
+                      row, q1, q2, gone, kept, both)  # fmt: skip
 
 
 @njit(cache=True)
