@@ -45,7 +45,7 @@ from kvbound.instances.catalogue import (
     verify_entry,
     write_group,
 )
-from kvbound.instances.catalogue.packing import unpack_starts
+from kvbound.instances.catalogue.packing import unpack_certificate, unpack_starts
 from kvbound.instances.catalogue.store import SHIPPED
 from kvbound.models import Problem
 from kvbound.models.errors import KvboundError
@@ -127,10 +127,13 @@ def do(kind: str, entry: Entry, problem: Problem, args: argparse.Namespace) -> E
             how = f"search from the best known, seed {args.seed}, {args.search:g} s"
         return improved(entry, problem, schedule=(found.schedule, work(how, found.seconds)))
     if kind == "bound":
-        proof = bound(problem, args.method, deadline=Deadline(args.bound), upper=entry.schedule.tel)
+        before = unpack_certificate(entry.bound.certificate, entry.name)
+        proof = bound(problem, args.method, deadline=Deadline(args.bound), upper=entry.schedule.tel, start=before)
         if proof.certificate is None:
             return entry
         how = f"{proof.certificate.method} ({args.method}, {args.bound:g} s)"
+        if before.rule == "sequence":
+            how += f" from {entry.bound.work.how}"
         return improved(entry, problem, bound=(proof.certificate, work(how, proof.seconds)))
     config = SolveConfig(time_limit=args.exact, threads=args.threads, seed=args.seed)
     answer = solve(problem, config=config, incumbent=known, bound=entry.bound.value)

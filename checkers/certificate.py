@@ -23,6 +23,7 @@ from kvbound.models.errors import CertificateError, OptionError
 from kvbound.models.pricing import Layout, cheapest_starts, start_price
 from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
+from kvbound.models.sequence import LEVELS
 from kvbound.models.weights import Weight, weight_from
 
 #: Rules by which a certificate may prove its bound.
@@ -133,8 +134,8 @@ class Certificate:
             raise CertificateError("a reward certificate names its objective, and no other one does")
         if self.rule not in ("prices", "positional", "reward") and self.terms:
             raise CertificateError(f"a {self.rule} certificate carries no prices")
-        if self.rule == "sequence" and self.level not in (2, 3):
-            raise CertificateError("a sequence certificate needs level 2 or 3 and its multipliers")
+        if self.rule == "sequence" and self.level not in LEVELS:
+            raise CertificateError("a sequence certificate needs level 2, 3 or 4 and its multipliers")
         if self.rule != "sequence" and self.level is not None:
             raise CertificateError(f"a {self.rule} certificate has no level")
         if self.rule in ("sequence", "positional"):

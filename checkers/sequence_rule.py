@@ -20,7 +20,7 @@ def sequence_bound(problem: Problem, level: int, denominator: int, multipliers: 
     """
     if len(problem.fleet) != 1:
         raise CertificateError(f"a sequence certificate is for one worker; the fleet has {len(problem.fleet)}")
-    if Relaxation.entries(problem.requests, level) > _MOST_ENTRIES:
+    if Relaxation.most_entries(problem.requests, level) > _MOST_ENTRIES:
         raise CertificateError("the lengths are too many and too long for the sequence relaxation")
     space = Relaxation.of(problem.requests, problem.fleet.largest, level)
     if len(multipliers) != len(space.peak):

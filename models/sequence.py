@@ -12,6 +12,7 @@ output are one *type*. One evaluation costs O(n · sets of shapes · types · lo
 
 from __future__ import annotations
 
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ from kvbound.models.errors import SizeError
 from kvbound.models.requests import IntArray, Requests
 from kvbound.models.threads import in_chunks, threads
 
+#: How many requests a set and the one at its position can be, from the weakest relaxation to the strongest.
+LEVELS = (2, 3, 4)
 #: No schedule passes through a state of about this value.
 IMPOSSIBLE = np.int32(1 << 29)
 #: Values stay below this, so that sums of two of them fit int32.
@@ -35,7 +38,7 @@ class Relaxation(NamedTuple):
     Parameters
     ----------
     level
-        2 (one shape is remembered beside the position's request) or 3 (two shapes).
+        2 (one shape is remembered beside the position's request), 3 (two shapes) or 4 (three).
     memory
         M, tokens.
     peak, output, number
@@ -46,9 +49,16 @@ class Relaxation(NamedTuple):
         Tokens held and steps left per shape; shape 0 is "nobody"; shape (Q,).
     rank
         Number of types whose peak is at most r, for r = 0..M; shape (M + 1,).
+    sets
+        The sets of shapes that fit, each descending with "nobody" behind, by ascending `_number`; shape (S, 3).
+    number_of
+        Their numbers, shape (S,).
     offset
-        Values are ragged: set x of remembered shapes has `offset[x]:offset[x+1]`, whose entry r is the least value over
-        the r smallest peaks; larger peaks do not fit beside the set. Sets that do not fit have the entry 0 only.
+        Per number: values are ragged, and the set has `offset[x]:offset[x] + width + 1`, whose entry r is the least
+        value over the r smallest peaks; the `width` types fit beside it. The entry before them is the set's least value
+        over the gaps when the request of its position is left out. −1 for sets that do not fit.
+    entries
+        Length of all values of one position.
     """
 
     level: int
@@ -60,7 +70,10 @@ class Relaxation(NamedTuple):
     hold: IntArray
     left: IntArray
     rank: IntArray
+    sets: IntArray
+    number_of: IntArray
     offset: np.ndarray[tuple[int], np.dtype[np.int32]]
+    entries: int
 
     @classmethod
     def of(cls, requests: Requests, memory: int, level: int) -> Relaxation:
@@ -77,15 +90,22 @@ class Relaxation(NamedTuple):
             left.extend(steps)
         held = np.array(hold, np.int64)
         rank = np.searchsorted(peak, np.arange(memory + 1), side="right").astype(np.int64)
-        if level == 2:
-            room = memory - held
-        else:
-            first, second = np.tril_indices(len(held))
-            room = memory - held[first] - held[second]
-        width = np.where(room < 0, 0, rank[np.maximum(room, 0)])
-        offset = np.concatenate((np.zeros(1, np.int64), np.cumsum(width + 1)))
-        if offset[-1] >= 1 << 31:
+        sets = np.arange(len(held))[:, None]
+        for _ in range(level - 2):
+            # One more shape in front: the sets behind shape a are those numbered before the first set of a + 1.
+            behind = np.cumsum(np.bincount(sets[:, 0], minlength=len(held)))
+            at = np.arange(int(behind.sum())) - np.repeat(np.cumsum(behind) - behind, behind)
+            sets = np.concatenate((np.repeat(np.arange(len(held)), behind)[:, None], sets[at]), axis=1)
+        room = memory - held[sets].sum(axis=1)
+        fits = room >= 0
+        number_of = np.flatnonzero(fits)
+        size = rank[room[fits]] + 2
+        if size.sum() >= 1 << 31:
             raise SizeError("the sequence relaxation would need more than 2^31 values per position")
+        offset = np.full(len(sets), -1, np.int32)
+        offset[number_of] = np.cumsum(size) - size + 1
+        padded = np.zeros((len(number_of), 3), np.int64)
+        padded[:, : level - 1] = sets[fits]
         return cls(
             level,
             memory,
@@ -96,7 +116,10 @@ class Relaxation(NamedTuple):
             held,
             np.array(left, np.int64),
             rank,
-            offset.astype(np.int32),
+            padded,
+            number_of,
+            offset,
+            int(size.sum()),
         )
 
     def type_of(self, requests: Requests) -> IntArray:
@@ -105,163 +128,179 @@ class Relaxation(NamedTuple):
         return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
     @staticmethod
-    def entries(requests: Requests, level: int) -> int:
+    def most_entries(requests: Requests, level: int) -> int:
         """Upper bound on the values of one position, before anything is built."""
         prompts, longest = np.unique(requests.prompt), int(requests.output.max())
         shapes = 1 + min(len(prompts) * longest, int(requests.output.sum()))
-        return (shapes if level == 2 else shapes * (shapes + 1) // 2) * (len(requests) + 1)
+        return comb(shapes + level - 2, level - 1) * (len(requests) + 2)
+
+
+# The kernels take the level as a tuple of level − 1 entries: its length belongs to its type, so every level is
+# compiled by itself, without the branches of the others.
 
 
 @njit(cache=True, inline="always")
-def _pair(a, b):  # type: ignore[no-untyped-def]
-    return b * (b + 1) // 2 + a if a < b else a * (a + 1) // 2 + b
+def _number(level, a, b, c):  # type: ignore[no-untyped-def]
+    """Number of a set of up to level − 1 shapes in any order, 0 for nobody: its place among all descending tuples."""
+    if len(level) == 1:
+        return a
+    if a < b:
+        a, b = b, a
+    if len(level) == 2:
+        return a * (a + 1) // 2 + b
+    if b < c:
+        b, c = c, b
+        if a < b:
+            a, b = b, a
+    return a * (a + 1) * (a + 2) // 6 + b * (b + 1) // 2 + c
 
 
 @njit(cache=True, inline="always")
-def _least(space, after, row, r):  # type: ignore[no-untyped-def]
-    """Least value with set `row` remembered, over the r smallest peaks (r types fit beside a set that holds it)."""
-    return after[space.offset[row] + r]
+def _aged(level, q1, q2, q3, l1, l2, l3, g):  # type: ignore[no-untyped-def]
+    """The set {q1, q2, q3} g steps earlier; `l1` … are the steps left."""
+    i1 = q1 - g if g < l1 else 0
+    i2 = (q2 - g if g < l2 else 0) if len(level) > 1 else 0
+    i3 = (q3 - g if g < l3 else 0) if len(level) > 2 else 0
+    return i1, i2, i3
 
 
-@njit(cache=True, inline="always")
-def _after_gap(space, after, g, t, q1, q2):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def _after_gap(level, space, after, g, t, q):  # type: ignore[no-untyped-def]
     """Value of the next position when its completion lies g steps earlier, and the (set, rank) that attains it.
 
     When more are active than can be remembered, every choice gives a valid bound, so the largest counts.
     """
-    room, i1, i2, i3 = space.memory, 0, 0, 0
+    active, room, many = np.zeros(4, np.int64), space.memory, 0
     if g < space.output[t]:
-        i1 = space.fresh[t] - g
+        active[0], many = space.fresh[t] - g, 1
         room -= space.peak[t] - g
-    if g < space.left[q1]:
-        i2 = q1 - g
-        room -= space.hold[q1] - g
-    if g < space.left[q2]:
-        i3 = q2 - g
-        room -= space.hold[q2] - g
+    for shape in q:
+        if g < space.left[shape]:
+            active[many] = shape - g
+            room -= space.hold[shape] - g
+            many += 1
     r = space.rank[room]
-    if space.level == 2:
-        row = i1
-        value = _least(space, after, row, r)
-        if i1 == 0 or (i2 > 0 and _least(space, after, i2, r) > value):
-            row, value = i2, _least(space, after, i2, r)
-    elif i1 > 0 and i2 > 0 and i3 > 0:
-        row = _pair(i1, i2)
-        value = _least(space, after, row, r)
-        other = _pair(i1, i3)
-        if _least(space, after, other, r) > value:
-            row, value = other, _least(space, after, other, r)
-        other = _pair(i2, i3)
-        if _least(space, after, other, r) > value:
-            row, value = other, _least(space, after, other, r)
-    else:  # at most two are active
-        row = _pair(i2, i3) if i1 == 0 else _pair(i1, max(i2, i3))
-        value = _least(space, after, row, r)
-    return value, row, r
+    if many <= len(level):
+        chosen = _number(level, active[0], active[1], active[2])
+        return after[space.offset[chosen] + r], chosen, r
+    value, best = -IMPOSSIBLE, 0
+    for out in range(many):
+        kept, at = np.zeros(3, np.int64), 0
+        for i in range(many):
+            if i != out:
+                kept[at] = active[i]
+                at += 1
+        chosen = _number(level, kept[0], kept[1], kept[2])
+        if after[space.offset[chosen] + r] > value:
+            value, best = after[space.offset[chosen] + r], chosen
+    return value, best, r
 
 
 @njit(cache=True)
-def _best(space, after, unit, t, q1, q2):  # type: ignore[no-untyped-def]
+def _best(level, space, after, unit, t, q):  # type: ignore[no-untyped-def]
     """Least value over the gaps to the next completion, with its (set, rank)."""
-    best, best_row, best_rank = IMPOSSIBLE, 0, 0
-    for g in range(max(space.output[t], space.left[q1], space.left[q2]) + 1):
-        value, row, r = _after_gap(space, after, g, t, q1, q2)
+    best, best_set, best_rank = IMPOSSIBLE, 0, 0
+    longest = max(space.output[t], space.left[q[0]], space.left[q[1]], space.left[q[2]])
+    for g in range(longest + 1):
+        value, chosen, r = _after_gap(level, space, after, g, t, q)
         if unit * g + value < best:
-            best, best_row, best_rank = np.int32(unit * g + value), row, r
-    return best, best_row, best_rank
+            best, best_set, best_rank = np.int32(unit * g + value), chosen, r
+    return best, best_set, best_rank
+
+
+@njit(cache=True)
+def _leave_out(level, memory, hold, left, rank, sets, offset, unit, after):  # type: ignore[no-untyped-def]
+    """Write before the values of each set the least one over the gaps when the position's request counts no more.
+
+    One step later the set has aged by one step, and its number is smaller.
+    """
+    for f in range(len(sets)):
+        q1, q2, q3 = sets[f, 0], sets[f, 1], sets[f, 2]
+        at = offset[_number(level, q1, q2, q3)]
+        now = after[at + rank[memory - hold[q1] - hold[q2] - hold[q3]]]
+        if q1 > 0:
+            i1, i2, i3 = _aged(level, q1, q2, q3, left[q1], left[q2], left[q3], 1)
+            now = min(now, np.int32(unit + after[offset[_number(level, i1, i2, i3)] - 1]))
+        after[at - 1] = now
 
 
 @njit(cache=True, inline="always")
-def _value(level, offset, after, r, floor, shape, i2, i3):  # type: ignore[no-untyped-def]
-    """`_after_gap` for a request of that shape > 0 that is still active; `floor` is the value of the set {i2, i3}."""
-    value = max(floor, after[offset[shape if level == 2 else _pair(shape, i2)] + r])
-    return max(value, after[offset[_pair(shape, i3)] + r]) if i3 > 0 else value
-
-
-@njit(cache=True)
-def _fill_set(level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here, row, q1, q2, gone, kept, both):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
-    """Fill the values of position m with the shapes q1, q2 remembered.
-
-    The value behind a gap never rises with the gap (docs/bounds.md §1), so its value at the end of a block of
-    gaps bounds the block from below and most blocks are skipped; often the value of q1 and q2 alone is enough for that.
-    """
-    begin, width = offset[row], offset[row + 1] - offset[row] - 1
-    here[begin] = IMPOSSIBLE
-    longest = max(left[q1], left[q2])
-    unit, least = scale * m, after[len(peak)]
-    if width and m < n:
-        # From the gap at which the request at position m has gone on, its type no longer matters.
-        gone[longest + 1] = IMPOSSIBLE
-        for g in range(longest, -1, -1):
-            i2 = q1 - g if g < left[q1] else 0
-            i3 = q2 - g if g < left[q2] else 0
-            kept[g] = memory - hold[i2] - hold[i3]
-            both[g] = offset[i2 if level == 2 else _pair(i2, i3)]
-            gone[g] = min(gone[g + 1], np.int32(unit * g + after[both[g] + rank[kept[g]]]))
-    for t in range(width):
-        o = output[t]
-        if m == n:  # the first completion waits for the longest that is still active
-            here[begin + t + 1] = min(here[begin + t], np.int32(scale * n * max(o, longest) - price[t]))
-            continue
-        # Behind gaps of o and more only q1 and q2 count; nobody is active behind `longest`. What is not below the
-        # value of the types before this one is of no use.
-        best = gone[o] if o <= longest else np.int32(unit * o + least)
-        best = min(best, np.int32(here[begin + t] + price[t]))
-        p, shape = peak[t], fresh[t]
-        g, size = 0, 1
-        while g < o and unit * g + least < best:
-            end = min(g + size - 1, o - 1)
-            r = rank[(kept[end] if end <= longest else memory) - p + end]
-            floor = after[both[end] + r] if end <= longest else least
-            if unit * g + floor < best:
-                i2 = q1 - end if end < left[q1] else 0
-                i3 = q2 - end if end < left[q2] else 0
-                floor = _value(level, offset, after, r, floor, shape - end, i2, i3)
-                best = min(best, np.int32(unit * end + floor))
-            while g < end and unit * g + floor < best:
-                r = rank[(kept[g] if g <= longest else memory) - p + g]
-                value = after[both[g] + r] if g <= longest else least
-                if unit * g + value < best:
-                    i2 = q1 - g if g < left[q1] else 0
-                    i3 = q2 - g if g < left[q2] else 0
-                    best = min(best, np.int32(unit * g + _value(level, offset, after, r, value, shape - g, i2, i3)))
-                g += 1
-            g, size = end + 1, min(2 * size, 8)
-        here[begin + t + 1] = min(here[begin + t], np.int32(best - price[t]))
+def _value(level, offset, after, r, floor, shape, i1, i2, i3):  # type: ignore[no-untyped-def]
+    """`_after_gap` for a request of that shape > 0 that is still active; `floor` is the value of {i1, i2, i3}."""
+    value = max(floor, after[offset[_number(level, shape, i1, i2)] + r])
+    if len(level) == 2 and i2 > 0:
+        value = max(value, after[offset[_number(level, shape, i2, 0)] + r])
+    if len(level) == 3 and i3 > 0:
+        value = max(value, after[offset[_number(level, shape, i1, i3)] + r])
+        value = max(value, after[offset[_number(level, shape, i2, i3)] + r])
+    return value
 
 
 @njit(cache=True, nogil=True)
-def _position(chunk, chunks, level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
-    """Fill the values of position m from those of position m + 1."""
-    size = left.max() + 2
-    gone, kept, both = np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int64)
-    for q1 in range(chunk, len(hold), chunks):
-        for q2 in range(1 if level == 2 else q1 + 1):
-            row = q1 if level == 2 else _pair(q1, q2)
-            _fill_set(level, memory, peak, output, fresh, hold, left, rank, offset, m, n, scale, price, after, here,
-                      row, q1, q2, gone, kept, both)  # fmt: skip
+def _position(chunk, chunks, level, memory, peak, output, fresh, hold, left, rank, sets, offset, m, n, scale, price, after, here):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
+    """Fill the values of position m from those of position m + 1, for every chunks-th set.
+
+    The value behind a gap never rises with the gap (docs/bounds.md §1), so its value at the end of a block of
+    gaps bounds the block from below and most blocks are skipped; often the value of the set alone is enough for that.
+    """
+    kept, floors = np.empty(output.max() + 1, np.int64), np.empty(output.max() + 1, np.int64)
+    unit, least = scale * m, after[offset[0] + len(peak)]
+    for f in range(chunk, len(sets), chunks):
+        q1, q2, q3 = sets[f, 0], sets[f, 1], sets[f, 2]
+        l1, l2, l3 = left[q1], left[q2], left[q3]
+        begin, width = offset[_number(level, q1, q2, q3)], rank[memory - hold[q1] - hold[q2] - hold[q3]]
+        here[begin] = IMPOSSIBLE
+        known = 0  # gaps for which the room and the place of the set's values are known
+        for t in range(width):
+            o = output[t]
+            if m == n:  # the first completion waits for the longest that is still active
+                here[begin + t + 1] = min(here[begin + t], np.int32(scale * n * max(o, l1, l2, l3) - price[t]))
+                continue
+            # Behind gaps of o and more the set alone counts. What is not below the value of the types before this one
+            # is of no use.
+            i1, i2, i3 = _aged(level, q1, q2, q3, l1, l2, l3, o)
+            best = np.int32(unit * o + after[offset[_number(level, i1, i2, i3)] - 1])
+            best = min(best, np.int32(here[begin + t] + price[t]))
+            p, shape = peak[t], fresh[t]
+            g, size = 0, 1
+            while g < o and unit * g + least < best:
+                end = min(g + size - 1, o - 1)
+                while known <= end:
+                    i1, i2, i3 = _aged(level, q1, q2, q3, l1, l2, l3, known)
+                    kept[known] = memory - hold[i1] - hold[i2] - hold[i3]
+                    floors[known] = offset[_number(level, i1, i2, i3)]
+                    known += 1
+                r = rank[kept[end] - p + end]
+                floor = after[floors[end] + r]
+                if unit * g + floor < best:
+                    i1, i2, i3 = _aged(level, q1, q2, q3, l1, l2, l3, end)
+                    floor = _value(level, offset, after, r, floor, shape - end, i1, i2, i3)
+                    best = min(best, np.int32(unit * end + floor))
+                while g < end and unit * g + floor < best:
+                    r = rank[kept[g] - p + g]
+                    value = after[floors[g] + r]
+                    if unit * g + value < best:
+                        i1, i2, i3 = _aged(level, q1, q2, q3, l1, l2, l3, g)
+                        value = _value(level, offset, after, r, value, shape - g, i1, i2, i3)
+                        best = min(best, np.int32(unit * g + value))
+                    g += 1
+                g, size = end + 1, min(2 * size, 8)
+            here[begin + t + 1] = min(here[begin + t], np.int32(best - price[t]))
 
 
 @njit(cache=True)
-def _walk(space, n, scale, tables, visits):  # type: ignore[no-untyped-def]
+def _walk(level, space, n, scale, tables, visits):  # type: ignore[no-untyped-def]
     """Count how often each type occurs in an optimal path of the relaxation."""
-    row, r = 0, len(space.peak)
+    chosen, r = 0, len(space.peak)
     for m in range(1, n + 1):
+        values = tables[m][space.offset[chosen] :]
         t = 0  # the first type that attains the prefix minimum
-        while _least(space, tables[m], row, t + 1) > _least(space, tables[m], row, r):
+        while values[t + 1] > values[r]:
             t += 1
         visits[t] += 1
-        if m == n:
-            break
-        q1, q2 = row, 0
-        if space.level == 3:
-            q1 = int((np.sqrt(8.0 * row + 1.0) - 1.0) / 2.0)
-            while q1 * (q1 + 1) // 2 > row:
-                q1 -= 1
-            while (q1 + 1) * (q1 + 2) // 2 <= row:
-                q1 += 1
-            q2 = row - q1 * (q1 + 1) // 2
-        _, row, r = _best(space, tables[m + 1], scale * m, t, q1, q2)
+        if m < n:
+            q = space.sets[np.searchsorted(space.number_of, chosen)]
+            _, chosen, r = _best(level, space, tables[m + 1], scale * m, t, q)
 
 
 def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = False) -> tuple[int, IntArray | None]:
@@ -284,16 +323,20 @@ def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = F
     top = scale * n * (n + 1) * (int(space.output.max()) + 1) + n * int(np.abs(price).max(initial=0))
     if top >= _LARGEST:
         raise SizeError(f"values up to {top} do not fit the tables of the sequence relaxation; use a smaller scale")
-    tables = np.empty((n + 2 if visits else 2, int(space.offset[-1])), np.int32)
+    tables = np.empty((n + 2 if visits else 2, space.entries), np.int32)
     cost = price.astype(np.int32)
-    alone = space.offset[-1] < _ALONE_BELOW
+    alone, level = space.entries < _ALONE_BELOW, (0,) * (space.level - 1)
     for m in range(n, 0, -1):
         after, here = (tables[m + 1], tables[m]) if visits else (tables[(m + 1) % 2], tables[m % 2])
-        in_chunks(_position, threads(), space.level, space.memory, space.peak, space.output, space.fresh, space.hold,
-                  space.left, space.rank, space.offset, m, n, scale, cost, after, here, alone=alone)  # fmt: skip
+        if m < n:
+            _leave_out(level, space.memory, space.hold, space.left, space.rank, space.sets, space.offset,
+                       scale * m, after)  # fmt: skip
+        in_chunks(_position, threads(), level, space.memory, space.peak, space.output, space.fresh,
+                  space.hold, space.left, space.rank, space.sets, space.offset, m, n, scale, cost, after, here,
+                  alone=alone)  # fmt: skip
     value = int(tables[1][space.offset[0] + types]) + sum((price * space.number).tolist())
     if not visits:
         return value, None
     counts = np.zeros(types, np.int64)
-    _walk(space, n, scale, tables, counts)
+    _walk(level, space, n, scale, tables, counts)
     return value, counts

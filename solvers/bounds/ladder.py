@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from kvbound.checkers.certificate import Certificate
+from kvbound.checkers.certificate import Certificate, verify
 from kvbound.models.errors import OptionError, SolverError
 from kvbound.models.problem import Problem
 from kvbound.solvers.bounds.lagrangian import Report, memory_prices, stagger_prices
@@ -34,6 +35,7 @@ def bound(
     seed: int = 0,
     upper: int | None = None,
     progress: ProgressCallback | None = None,
+    start: Certificate | None = None,
 ) -> BoundResult:
     """Return a lower bound on TEL whose certificate has been verified in exact integer arithmetic.
 
@@ -55,11 +57,16 @@ def bound(
         above it raises `SolverError`.
     progress
         Called with the best bound so far.
+    start
+        A certificate of this problem, found earlier: ``sequence`` and ``best`` go on from its multipliers, and its own
+        bound stays if nothing better is found. Prices are always searched anew.
 
     Raises
     ------
     OptionError
         Unknown method, an objective other than TEL, or ``sequence`` on an instance that it does not fit.
+    CertificateError
+        `start` belongs to another problem.
     SizeError, LimitError
         ``lp`` and ``positional``: the LP is too large, or HiGHS found no dual solution in time.
     SolverError
@@ -73,11 +80,14 @@ def bound(
     began = deadline.elapsed
     report = _reporter(progress, method, deadline, upper)
     best: _Answer | None = None
-    for name, share in _steps(problem, method, deadline):
+    begun = start is not None and start.rule == "sequence" and method in ("sequence", "best")
+    if start is not None:
+        best = replace(start, value=verify(problem, start)), None, 0
+    for name, share in (("sequence", 1.0),) if begun else _steps(problem, method, deadline):
         if name == "stagger" and best is not None and best[0].rule == "sequence":
             continue  # the relaxation is ahead of all prices, and has had the time
         floor = -math.inf if best is None or best[0].value is None else best[0].value
-        answer = _run(problem, name, deadline.share(share), report, upper, floor)
+        answer = _run(problem, name, deadline.share(share), report, upper, floor, start if begun else None)
         if best is None or (answer[0].value or 0) > (best[0].value or 0):
             best = answer
         if upper is not None and best[0].value == upper:
@@ -107,7 +117,13 @@ def _steps(problem: Problem, method: str, deadline: Deadline) -> Sequence[tuple[
 
 
 def _run(
-    problem: Problem, method: str, deadline: Deadline, report: Report | None, upper: int | None, floor: float
+    problem: Problem,
+    method: str,
+    deadline: Deadline,
+    report: Report | None,
+    upper: int | None,
+    floor: float,
+    start: Certificate | None,
 ) -> _Answer:
     if method == "volume":
         return volume_certificate(problem), None, 0
@@ -120,7 +136,7 @@ def _run(
         reason = declines(problem)
         if reason is not None:
             raise OptionError(f"{problem.name}: {reason}; use stagger or best")
-        return sequence_prices(problem, deadline, report, upper, floor)
+        return sequence_prices(problem, deadline, report, upper, floor, start)
     # The last tenth is for rounding and exact verification.
     inner = deadline.share(0.9)
     # Rounding up closes the rest: beyond upper − 1 the schedule is proved optimal.

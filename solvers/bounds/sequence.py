@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
 
 from kvbound.checkers.certificate import Certificate, certified
 from kvbound.models.problem import Problem
-from kvbound.models.sequence import Relaxation, evaluate
+from kvbound.models.requests import Requests
+from kvbound.models.sequence import LEVELS, Relaxation, evaluate
 from kvbound.solvers.bounds.bundle import Peak, climb
 from kvbound.solvers.bounds.lagrangian import memory_prices
 from kvbound.solvers.bounds.reduced import reduced_costs
@@ -22,11 +24,13 @@ SCALE = 16
 _MOST_ENTRIES = 3_000_000
 #: Memory that the tables of all positions may take, in bytes.
 _MOST_BYTES = 1_500_000_000
-#: Measured on three of Jaillet's instances: 42 to 73 ns on one core, half of that on two.
-_SECONDS_PER_ENTRY = 8e-8
-#: Share of the time for level 2 when level 3 follows, and the promised gain at which it ends: an evaluation there
-#: costs a few per cent of one at level 3, and its best multipliers are a good start.
-_LEVEL_2_SHARE, _LEVEL_2_TOLERANCE = 0.12, 5e-3
+#: Per level, measured on four of Jaillet's instances: one core.
+_SECONDS_PER_ENTRY = {2: 7e-8, 3: 6e-8, 4: 1.2e-7}
+#: Share of the time that is left for levels 2 and 3 when another follows, and the promised gain at which they end:
+#: an evaluation there costs a tenth of one at the next level or less, and its best multipliers are a good start.
+_SHARE, _TOLERANCE, _LAST_TOLERANCE = {2: 0.1, 3: 0.3}, {2: 5e-3, 3: 1e-3}, 1e-4
+#: A level is worth trying if so many of its evaluations fit into the time that is left.
+_FEW = 3
 #: After that many evaluations a bound that lies this far below the floor is given up.
 _PATIENCE, _HOPELESS = 5, 0.95
 
@@ -36,9 +40,9 @@ def declines(problem: Problem, level: int = 2) -> str | None:
     requests = problem.requests
     if len(problem.fleet) != 1:
         return "the sequence relaxation is for one worker"
-    if Relaxation.entries(requests, level) > 1_000_000_000:
+    if Relaxation.most_entries(requests, level) > 1_000_000_000:
         return f"too many shapes for level {level} of the sequence relaxation"
-    entries = int(Relaxation.of(requests, problem.fleet.largest, level).offset[-1])
+    entries = Relaxation.of(requests, problem.fleet.largest, level).entries
     if entries > _MOST_ENTRIES or 4 * (problem.n + 2) * entries > _MOST_BYTES:
         return f"{entries} table entries per position at level {level} of the sequence relaxation"
     if SCALE * problem.n * (problem.n + 1) * (int(requests.output.max()) + 1) >= 1 << 27:
@@ -48,8 +52,8 @@ def declines(problem: Problem, level: int = 2) -> str | None:
 
 def evaluation_seconds(problem: Problem, level: int) -> float:
     """About how long one evaluation takes on one core; the caller has asked `declines` first."""
-    entries = int(Relaxation.of(problem.requests, problem.fleet.largest, level).offset[-1])
-    return _SECONDS_PER_ENTRY * problem.n * entries
+    entries = Relaxation.of(problem.requests, problem.fleet.largest, level).entries
+    return _SECONDS_PER_ENTRY[level] * problem.n * entries
 
 
 def sequence_prices(
@@ -58,25 +62,50 @@ def sequence_prices(
     report: Callable[[float], None] | None,
     upper: int | None,
     floor: float = -np.inf,
+    start: Certificate | None = None,
 ) -> tuple[Certificate, float, int]:
     """Return the best sequence certificate, its value before rounding and the number of evaluations.
 
     The caller has asked `declines` first. `upper` (TEL of a schedule) sets the length of the steps; the search gives
-    up when it does not come near `floor`, a bound that is known already.
+    up when it does not come near `floor`, a bound that is known already. With `start`, a sequence certificate of this
+    problem, it goes on from there, at the next level where that fits.
     """
     memory, arrivals = problem.fleet.largest, sum(problem.requests.arrival.tolist())
     target = None if upper is None else float(upper + arrivals)
-    space = Relaxation.of(problem.requests, memory, 2)
-    start = _first_multipliers(problem, space, deadline.share(0.03))
-    deep = declines(problem, 3) is None
-    search = _Search(space, deadline.share(_LEVEL_2_SHARE) if deep else deadline, report, arrivals, target, floor)
-    peak = search.climb(start, _LEVEL_2_TOLERANCE if deep else 1e-4)
-    evaluations, level = peak.evaluations, 2
-    if deep and (target is None or peak.value < target):
-        space, level = Relaxation.of(problem.requests, memory, 3), 3
-        peak = _Search(space, deadline, report, arrivals, target, floor).climb(peak.point, 1e-4)
-        evaluations += peak.evaluations
-    return _certificate(problem, level, peak.point), peak.value - arrivals, evaluations
+    if start is None or start.multipliers is None or start.level is None:
+        levels = LEVELS
+        space = Relaxation.of(problem.requests, memory, levels[0])
+        point = _first_multipliers(problem, space, deadline.share(0.03))
+    else:
+        further = start.level < LEVELS[-1] and _worth(problem, start.level + 1, deadline, 0.0)
+        levels = LEVELS[LEVELS.index(start.level) + further :]
+        point = start.multipliers / start.denominator
+    evaluations = 0
+    for level in levels:
+        _compiled(level)
+        space = Relaxation.of(problem.requests, memory, level)
+        last = level == LEVELS[-1] or not _worth(problem, level + 1, deadline, _SHARE[level])
+        search = _Search(space, deadline if last else deadline.share(_SHARE[level]), report, arrivals, target, floor)
+        peak = search.climb(point, _LAST_TOLERANCE if last else _TOLERANCE[level])
+        point, evaluations = peak.point, evaluations + peak.evaluations
+        if last or search.hopeless or (target is not None and peak.value >= target):
+            break
+    return _certificate(problem, level, point), peak.value - arrivals, evaluations
+
+
+def _worth(problem: Problem, level: int, deadline: Deadline, before: float) -> bool:
+    """Whether that level fits, and a few evaluations of it into what is left of the time behind the share `before`."""
+    left = deadline.remaining
+    if declines(problem, level) is not None:
+        return False
+    return left is None or (1.0 - before) * left > _FEW * evaluation_seconds(problem, level)
+
+
+@functools.cache
+def _compiled(level: int) -> None:
+    """Load the kernels of that level, so that compiling them, once, is not taken for a slow evaluation."""
+    space = Relaxation.of(Requests(np.array([1, 2]), np.array([2, 2])), 9, level)
+    evaluate(space, 1, np.zeros(2, np.int64), visits=True)
 
 
 def _first_multipliers(problem: Problem, space: Relaxation, deadline: Deadline) -> FloatArray:
@@ -114,7 +143,7 @@ class _Search:
     ) -> None:
         self.space, self.deadline, self.report, self.target = space, deadline, report, target
         self.arrivals, self.floor = arrivals, floor
-        self.slowest, self.before, self.evaluations = 0.0, deadline.elapsed, 0
+        self.slowest, self.before, self.evaluations, self.hopeless = 0.0, deadline.elapsed, 0, False
 
     def climb(self, start: FloatArray, tolerance: float) -> Peak:
         return climb(self._evaluate, start, target=self.target, stop=self._stop, tolerance=tolerance)
@@ -132,7 +161,8 @@ class _Search:
             self.report(proved)
         now = self.deadline.elapsed
         self.slowest, self.before = max(self.slowest, now - self.before), now
-        if self.space.level == 3 and self.evaluations >= _PATIENCE and proved < _HOPELESS * self.floor:
+        if self.space.level > 2 and self.evaluations >= _PATIENCE and proved < _HOPELESS * self.floor:
+            self.hopeless = True
             return True
         # One more evaluation and the exact verification have to fit as well.
         return self.deadline.remaining is not None and self.deadline.remaining < 2.5 * self.slowest
