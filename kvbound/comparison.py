@@ -324,10 +324,12 @@ def prove_bound(
     threads: int | None = None,
     incumbent: Row | None = None,
     progress: ProgressCallback | None = None,
+    start: Certificate | None = None,
 ) -> tuple[BoundStatement, Schedule | None]:
     """Prove a lower bound with any method, `exact` included; return it with the exact method's schedule, if any.
 
-    `incumbent` is the best row so far: its TEL steers dual methods, its schedule starts the exact search.
+    `incumbent` is the best row so far: its TEL steers dual methods, its schedule starts the exact search. `start` is a
+    certificate found earlier, from which `sequence` and `best` go on (`kvbound.solvers.bounds.bound`).
     """
     require_method(method)
     if method == "exact":
@@ -338,7 +340,7 @@ def prove_bound(
     _prepare_bound(method)
     upper = None if incumbent is None else incumbent.tel
     with until_interrupted(time_limit) as deadline:
-        result = prove(problem, method, deadline=deadline, seed=seed, upper=upper, progress=progress)
+        result = prove(problem, method, deadline=deadline, seed=seed, upper=upper, progress=progress, start=start)
         why = "interrupted" if deadline.stopped else None
     by = f"{result.method}: {_evidence(result.certificate, result.verified)}"
     return BoundStatement(result.value, method, result.verified, result.seconds, by, result.certificate, why), None

@@ -21,10 +21,15 @@ def bound(
     certificate: Annotated[
         Path | None, typer.Option("--certificate", metavar="FILE", help="Write the proof; `kvbound verify` checks it.")
     ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option("--start", metavar="FILE", help="Go on from a certificate of earlier (sequence and best do)."),
+    ] = None,
     time_limit: TimeLimit = 30.0,
     threads: Threads = None,
 ) -> None:
     """Prove a lower bound on the TEL of every schedule."""
+    from kvbound.checkers.certificate_file import read_certificate
     from kvbound.cli.gap import bound_json, bound_lines
     from kvbound.cli.output import instance_json, notes, print_json, print_lines, title
     from kvbound.cli.progress import reporting
@@ -33,13 +38,24 @@ def bound(
     from kvbound.models.errors import OptionError
 
     require_method(method)
+    if start is not None and method not in ("sequence", "best"):
+        raise OptionError(
+            f"--start: {method} searches its prices anew; only sequence and best go on from a certificate"
+        )
     require_writable(certificate)
+    begun = None if start is None else read_certificate(start)
     loaded = options.load()
     interrupted = False
     try:
         with reporting(f"bound {method}") as progress:
             proved, _ = prove_bound(
-                loaded.problem, method, time_limit=time_limit, seed=options.seed, threads=threads, progress=progress
+                loaded.problem,
+                method,
+                time_limit=time_limit,
+                seed=options.seed,
+                threads=threads,
+                progress=progress,
+                start=begun,
             )
         interrupted = proved.termination == "interrupted"
     except KeyboardInterrupt:  # the volume bound takes no time

@@ -80,7 +80,13 @@ def _least_combination(inner, above, weights, slope):  # type: ignore[no-untyped
 
 
 def climb(
-    oracle: Oracle, start: FloatArray, *, target: float | None, stop: Callable[[float], bool], tolerance: float = 1e-4
+    oracle: Oracle,
+    start: FloatArray,
+    *,
+    target: float | None,
+    stop: Callable[[float], bool],
+    tolerance: float = 1e-4,
+    hope: float = 0.1,
 ) -> Peak:
     """Climb from `start`.
 
@@ -92,10 +98,13 @@ def climb(
         Asked with the best value before each evaluation but the first.
     tolerance
         End when the planes promise a smaller relative gain.
+    hope
+        Relative gain to be expected from `start` at most: sets the length of the first step.
     """
     centre, value, slope = oracle(start)
     planes, evaluations = _Planes(centre, value, slope), 1
-    goal = target if target is not None else value + 0.1 * abs(value)
+    goal = value + hope * abs(value)
+    goal = goal if target is None else min(goal, target)
     t = max(goal - value, 1.0) / max(float(slope @ slope), 1.0)
     failures = 0
     while slope.any() and failures < _FAILURES and not stop(value) and (target is None or value < target):

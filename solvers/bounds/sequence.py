@@ -29,6 +29,8 @@ _SECONDS_PER_ENTRY = {2: 7e-8, 3: 6e-8, 4: 1.2e-7}
 #: Share of the time that is left for levels 2 and 3 when another follows, and the promised gain at which they end:
 #: an evaluation there costs a tenth of one at the next level or less, and its best multipliers are a good start.
 _SHARE, _TOLERANCE, _LAST_TOLERANCE = {2: 0.1, 3: 0.3}, {2: 5e-3, 3: 1e-3}, 1e-4
+#: Relative gain to be hoped for at each level, which sets the length of the first steps.
+_HOPE = {2: 0.1, 3: 0.03, 4: 0.01}
 #: A level is worth trying if so many of its evaluations fit into the time that is left.
 _FEW = 3
 #: After that many evaluations a bound that lies this far below the floor is given up.
@@ -146,7 +148,8 @@ class _Search:
         self.slowest, self.before, self.evaluations, self.hopeless = 0.0, deadline.elapsed, 0, False
 
     def climb(self, start: FloatArray, tolerance: float) -> Peak:
-        return climb(self._evaluate, start, target=self.target, stop=self._stop, tolerance=tolerance)
+        hope = _HOPE[self.space.level]
+        return climb(self._evaluate, start, target=self.target, stop=self._stop, tolerance=tolerance, hope=hope)
 
     def _evaluate(self, point: FloatArray) -> tuple[FloatArray, float, FloatArray]:
         numerators = np.rint(point * SCALE).astype(np.int64)
