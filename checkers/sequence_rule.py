@@ -9,8 +9,8 @@ from kvbound.models.problem import Problem
 from kvbound.models.requests import IntArray
 from kvbound.models.sequence import Relaxation, evaluate
 
-#: Largest table that a certificate may ask the checker to build, in entries of one position.
-_MOST_ENTRIES = 1_000_000_000
+#: Most sets, and largest table in entries of one position, that a certificate may ask the checker to build.
+_MOST_SETS, _MOST_ENTRIES = 6_000_000, 100_000_000
 
 
 def sequence_bound(problem: Problem, level: int, denominator: int, multipliers: IntArray) -> int:
@@ -20,9 +20,10 @@ def sequence_bound(problem: Problem, level: int, denominator: int, multipliers: 
     """
     if len(problem.fleet) != 1:
         raise CertificateError(f"a sequence certificate is for one worker; the fleet has {len(problem.fleet)}")
-    if Relaxation.most_entries(problem.requests, level) > _MOST_ENTRIES:
+    requests, memory = problem.requests, problem.fleet.largest
+    if Relaxation.most_sets(requests, level) > _MOST_SETS or Relaxation.size(requests, memory, level) > _MOST_ENTRIES:
         raise CertificateError("the lengths are too many and too long for the sequence relaxation")
-    space = Relaxation.of(problem.requests, problem.fleet.largest, level)
+    space = Relaxation.of(requests, memory, level)
     if len(multipliers) != len(space.peak):
         raise CertificateError(f"{len(multipliers)} multipliers, but there are {len(space.peak)} types of requests")
     most = int(np.abs(multipliers).max(initial=0))
@@ -32,5 +33,5 @@ def sequence_bound(problem: Problem, level: int, denominator: int, multipliers: 
         scaled, _ = evaluate(space, denominator, multipliers)
     except SizeError as error:
         raise CertificateError(str(error)) from None
-    value = -(-scaled // denominator) - sum(problem.requests.arrival.tolist())
-    return max(value, sum(problem.requests.output.tolist()))
+    value = -(-scaled // denominator) - sum(requests.arrival.tolist())
+    return max(value, sum(requests.output.tolist()))

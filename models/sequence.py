@@ -81,14 +81,7 @@ class Relaxation(NamedTuple):
         rows = np.stack((requests.peak, requests.output), axis=1)
         types, count = np.unique(rows, axis=0, return_counts=True)
         peak, output = types[:, 0].copy(), types[:, 1].copy()
-        hold, left, fresh = [0], [0], np.zeros(len(types), np.int64)
-        for s in np.unique(peak - output):
-            same = peak - output == s
-            fresh[same] = len(hold) - 1 + output[same]
-            steps = range(1, int(output[same].max()) + 1)
-            hold.extend(int(s) + r for r in steps)
-            left.extend(steps)
-        held = np.array(hold, np.int64)
+        held, left, fresh = _shapes(peak, output)
         rank = np.searchsorted(peak, np.arange(memory + 1), side="right").astype(np.int64)
         sets = np.arange(len(held))[:, None]
         for _ in range(level - 2):
@@ -114,7 +107,7 @@ class Relaxation(NamedTuple):
             count.astype(np.int64),
             fresh,
             held,
-            np.array(left, np.int64),
+            left,
             rank,
             padded,
             number_of,
@@ -128,11 +121,36 @@ class Relaxation(NamedTuple):
         return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
     @staticmethod
-    def most_entries(requests: Requests, level: int) -> int:
-        """Upper bound on the values of one position, before anything is built."""
+    def most_sets(requests: Requests, level: int) -> int:
+        """Upper bound on the sets of shapes, from the lengths alone; those that do not fit count, too."""
         prompts, longest = np.unique(requests.prompt), int(requests.output.max())
         shapes = 1 + min(len(prompts) * longest, int(requests.output.sum()))
-        return comb(shapes + level - 2, level - 1) * (len(requests) + 2)
+        return comb(shapes + level - 2, level - 1)
+
+    @staticmethod
+    def size(requests: Requests, memory: int, level: int) -> int:
+        """`entries` of the relaxation, counted before anything is built."""
+        held, _, _ = _shapes(requests.peak, requests.output)
+        sets = np.zeros((level, memory + 1), np.int64)  # by members and tokens held
+        sets[0, 0] = 1
+        for tokens in held[(held > 0) & (held <= memory)].tolist():
+            for members in range(1, level):
+                sets[members, tokens:] += sets[members - 1, : memory + 1 - tokens]
+        types = np.unique(np.stack((requests.peak, requests.output), axis=1), axis=0)[:, 0]
+        beside = np.searchsorted(types, memory - np.arange(memory + 1), side="right")
+        return int((sets.sum(axis=0) * (beside + 2)).sum())
+
+
+def _shapes(peak: IntArray, output: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Tokens held and steps left of all shapes, nobody first, and per request `fresh` of its type."""
+    hold, left, fresh = [0], [0], np.zeros(len(peak), np.int64)
+    for s in np.unique(peak - output):
+        same = peak - output == s
+        fresh[same] = len(hold) - 1 + output[same]
+        steps = range(1, int(output[same].max()) + 1)
+        hold.extend(int(s) + r for r in steps)
+        left.extend(steps)
+    return np.array(hold, np.int64), np.array(left, np.int64), fresh
 
 
 # The kernels take the level as a tuple of level − 1 entries: its length belongs to its type, so every level is

@@ -75,6 +75,8 @@ def test_kernel_equals_the_plain_recursion(seed: int) -> None:
     memory = problem.fleet.largest
     for level in (2, 3, 4):
         space = Relaxation.of(problem.requests, memory, level)
+        assert space.entries == Relaxation.size(problem.requests, memory, level)
+        assert len(space.offset) <= Relaxation.most_sets(problem.requests, level)
         price = rng.integers(-20, 400, len(space.peak))
         value, visits = evaluate(space, 4, price, visits=True)
         assert value == plain(space, level, memory, 4, price.tolist())
@@ -115,6 +117,31 @@ def test_ascent_comes_close_on_known_optima() -> None:
     assert result.verified
     assert result.value is not None
     assert 500 <= result.value <= 507  # tiny 8/0; the LP with stagger weights ends at 503.9
+
+
+def test_a_bound_goes_on_from_a_certificate() -> None:
+    rng = np.random.default_rng(3)
+    prompt = rng.integers(1, 6, 16)
+    problem = Problem(Requests(prompt, [rng.integers(1, 41 - s) for s in prompt]), Fleet.uniform(40))
+    poor = np.zeros(len(Relaxation.of(problem.requests, 40, 2).peak), np.int64)
+    for level in (2, 3, 4):
+        start = Certificate("sequence", "by hand", problem.fingerprint(), 8, (), None, level, poor)
+        result = bound(problem, "best", deadline=Deadline(5), start=start)
+        assert result.certificate is not None
+        assert result.certificate.level == 4
+        assert result.value is not None
+        assert result.value == verify(problem, result.certificate) > verify(problem, start)
+    # The bound never falls behind what was handed in, not even without any time.
+    again = bound(problem, "best", deadline=Deadline(0.0), start=result.certificate)
+    assert again.value is not None
+    assert again.value >= result.value
+    stays = bound(problem, "volume", deadline=Deadline(5), start=result.certificate)
+    assert stays.value == result.value
+    assert stays.certificate is not None
+    assert stays.certificate.multipliers is result.certificate.multipliers
+    other = Problem(problem.requests, Fleet.uniform(41))
+    with pytest.raises(CertificateError, match="another problem"):
+        bound(other, "best", deadline=Deadline(5), start=result.certificate)
 
 
 def test_certificate_round_trip_and_refusals() -> None:

@@ -22,6 +22,8 @@ from kvbound.solvers.deadline import Deadline
 SCALE = 16
 #: Most table entries per position and level: beyond it one evaluation takes minutes.
 _MOST_ENTRIES = 3_000_000
+#: Most sets of shapes: the checker builds no more.
+_MOST_SETS = 6_000_000
 #: Memory that the tables of all positions may take, in bytes.
 _MOST_BYTES = 1_500_000_000
 #: Per level, measured on four of Jaillet's instances: one core.
@@ -42,9 +44,9 @@ def declines(problem: Problem, level: int = 2) -> str | None:
     requests = problem.requests
     if len(problem.fleet) != 1:
         return "the sequence relaxation is for one worker"
-    if Relaxation.most_entries(requests, level) > 1_000_000_000:
+    if Relaxation.most_sets(requests, level) > _MOST_SETS:
         return f"too many shapes for level {level} of the sequence relaxation"
-    entries = Relaxation.of(requests, problem.fleet.largest, level).entries
+    entries = Relaxation.size(requests, problem.fleet.largest, level)
     if entries > _MOST_ENTRIES or 4 * (problem.n + 2) * entries > _MOST_BYTES:
         return f"{entries} table entries per position at level {level} of the sequence relaxation"
     if SCALE * problem.n * (problem.n + 1) * (int(requests.output.max()) + 1) >= 1 << 27:
@@ -54,7 +56,7 @@ def declines(problem: Problem, level: int = 2) -> str | None:
 
 def evaluation_seconds(problem: Problem, level: int) -> float:
     """About how long one evaluation takes on one core; the caller has asked `declines` first."""
-    entries = Relaxation.of(problem.requests, problem.fleet.largest, level).entries
+    entries = Relaxation.size(problem.requests, problem.fleet.largest, level)
     return _SECONDS_PER_ENTRY[level] * problem.n * entries
 
 
@@ -81,26 +83,36 @@ def sequence_prices(
     else:
         further = start.level < LEVELS[-1] and _worth(problem, start.level + 1, deadline, 0.0)
         levels = LEVELS[LEVELS.index(start.level) + further :]
-        point = start.multipliers / start.denominator
+        point, floor = start.multipliers / start.denominator, -np.inf
     evaluations = 0
     for level in levels:
         _compiled(level)
         space = Relaxation.of(problem.requests, memory, level)
         last = level == LEVELS[-1] or not _worth(problem, level + 1, deadline, _SHARE[level])
-        search = _Search(space, deadline if last else deadline.share(_SHARE[level]), report, arrivals, target, floor)
-        peak = search.climb(point, _LAST_TOLERANCE if last else _TOLERANCE[level])
-        point, evaluations = peak.point, evaluations + peak.evaluations
-        if last or search.hopeless or (target is not None and peak.value >= target):
+        while True:
+            search = _Search(
+                space, deadline if last else deadline.share(_SHARE[level]), report, arrivals, target, floor
+            )
+            peak = search.climb(point, _LAST_TOLERANCE if last else _TOLERANCE[level])
+            point, evaluations = peak.point, evaluations + peak.evaluations
+            over = last or search.hopeless or (target is not None and peak.value >= target)
+            if over or _worth(problem, level + 1, deadline, 0.0, search.mean / evaluation_seconds(problem, level)):
+                break
+            last = True  # it is slower here than thought: what is left of the time is for this level
+        if over:
             break
     return _certificate(problem, level, point), peak.value - arrivals, evaluations
 
 
-def _worth(problem: Problem, level: int, deadline: Deadline, before: float) -> bool:
-    """Whether that level fits, and a few evaluations of it into what is left of the time behind the share `before`."""
+def _worth(problem: Problem, level: int, deadline: Deadline, before: float, pace: float = 1.0) -> bool:
+    """Whether that level fits, and a few evaluations of it into what is left of the time behind the share `before`.
+
+    `pace` is how much slower evaluations have been than thought.
+    """
     left = deadline.remaining
     if declines(problem, level) is not None:
         return False
-    return left is None or (1.0 - before) * left > _FEW * evaluation_seconds(problem, level)
+    return left is None or (1.0 - before) * left > _FEW * pace * evaluation_seconds(problem, level)
 
 
 @functools.cache
@@ -145,7 +157,13 @@ class _Search:
     ) -> None:
         self.space, self.deadline, self.report, self.target = space, deadline, report, target
         self.arrivals, self.floor = arrivals, floor
-        self.slowest, self.before, self.evaluations, self.hopeless = 0.0, deadline.elapsed, 0, False
+        self.began = self.before = deadline.elapsed
+        self.slowest, self.evaluations, self.hopeless = 0.0, 0, False
+
+    @property
+    def mean(self) -> float:
+        """Mean seconds of an evaluation and the step around it."""
+        return (self.before - self.began) / max(1, self.evaluations)
 
     def climb(self, start: FloatArray, tolerance: float) -> Peak:
         hope = _HOPE[self.space.level]
