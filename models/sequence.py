@@ -23,7 +23,7 @@ from kvbound.models.requests import IntArray, Requests
 from kvbound.models.threads import in_chunks, threads
 
 #: How many requests a set and the one at its position can be, from the weakest relaxation to the strongest.
-LEVELS = (2, 3, 4)
+LEVELS: tuple[int, ...] = (2, 3, 4)
 #: No schedule passes through a state of about this value.
 IMPOSSIBLE = np.int32(1 << 29)
 #: Values stay below this, so that sums of two of them fit int32.

@@ -63,8 +63,8 @@ class Dual:
                         line, pad)  # fmt: skip
         self._psi = np.zeros((int(line[-1]), length))
         self._grad = np.zeros((CHUNKS, *self._psi.shape))
-        r = per_step[bends.row]
-        at = (line[bends.row] + bends.point % r) * length + pad + bends.point // r
+        per = per_step[bends.row]
+        at = (line[bends.row] + bends.point % per) * length + pad + bends.point // per
         self._bends = bends.ptr, at, bends.bend
         self._alone = len(at) * (top + 1) < _ALONE_BELOW
         self._rhs = np.concatenate([np.full(x.blocks, right_side(x.weight, problem.fleet)) for x in self.rows])
