@@ -63,10 +63,24 @@ class Target:
             if name != policy.name:
                 raise OptionError(f"{file} defines the policy {policy.name!r}, not {name!r}; attack {policy.name}")
             return cls(policy, seed, file)
-        found: list[Router] | list[Policy] = resolve_routers([name]) if router else policies([name])
+        found = cls._of_name(name, router)
         if len(found) != 1:
             raise OptionError(f"{name!r} stands for {len(found)} policies; attack one of them")
         return cls(found[0], seed)
+
+    @classmethod
+    def _of_name(cls, name: str, router: bool) -> list[Router] | list[Policy]:
+        try:
+            return resolve_routers([name]) if router else policies([name])
+        except OptionError:
+            try:
+                _ = policies([name]) if router else resolve_routers([name])
+            except OptionError:
+                pass
+            else:
+                kind, way = ("policy", "leave out --router") if router else ("router", "add --router")
+                raise OptionError(f"{name!r} is a {kind}: {way}") from None
+            raise
 
     @property
     def name(self) -> str:

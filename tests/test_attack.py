@@ -225,8 +225,10 @@ def test_the_policy_is_not_told() -> None:
     [
         (("svff",), "did you mean"),
         (("all",), "stands for"),
-        (("lor",), "unknown policy"),
-        (("svf", "--router"), "unknown router"),
+        (("lor",), "is a router: add --router"),
+        (("svf", "--router"), "is a policy: leave out --router"),
+        (("nix",), "unknown policy"),
+        (("nix", "--router"), "unknown router"),
         (("svf", "--against", "best"), "known: optimum, best-known, bound"),
     ],
 )
