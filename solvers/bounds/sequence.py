@@ -77,41 +77,37 @@ def sequence_prices(
     memory, arrivals = problem.fleet.largest, sum(problem.requests.arrival.tolist())
     target = None if upper is None else float(upper + arrivals)
     if start is None or start.multipliers is None or start.level is None:
-        levels = LEVELS
-        space = Relaxation.of(problem.requests, memory, levels[0])
-        point = _first_multipliers(problem, space, deadline.share(0.03))
+        level = LEVELS[0]
+        point = _first_multipliers(problem, Relaxation.of(problem.requests, memory, level), deadline.share(0.03))
     else:
-        further = start.level < LEVELS[-1] and _worth(problem, start.level + 1, deadline, 0.0)
-        levels = LEVELS[LEVELS.index(start.level) + further :]
+        level = start.level + _worth(problem, start.level + 1, deadline)
         point, floor = start.multipliers / start.denominator, -np.inf
-    evaluations = 0
-    for level in levels:
+    evaluations, pace = 0, 1.0
+    while True:
         _compiled(level)
         space = Relaxation.of(problem.requests, memory, level)
-        last = level == LEVELS[-1] or not _worth(problem, level + 1, deadline, _SHARE[level])
-        while True:
-            search = _Search(
-                space, deadline if last else deadline.share(_SHARE[level]), report, arrivals, target, floor
-            )
-            peak = search.climb(point, _LAST_TOLERANCE if last else _TOLERANCE[level])
-            point, evaluations = peak.point, evaluations + peak.evaluations
-            over = last or search.hopeless or (target is not None and peak.value >= target)
-            if over or _worth(problem, level + 1, deadline, 0.0, search.mean / evaluation_seconds(problem, level)):
-                break
-            last = True  # it is slower here than thought: what is left of the time is for this level
-        if over:
+        more = _worth(problem, level + 1, deadline, pace, _SHARE.get(level, 0.0))
+        search = _Search(space, deadline.share(_SHARE[level]) if more else deadline, report, arrivals, target, floor)
+        peak = search.climb(point, _TOLERANCE[level] if more else _LAST_TOLERANCE)
+        point, evaluations = peak.point, evaluations + peak.evaluations
+        pace = search.mean / evaluation_seconds(problem, level)
+        if search.hopeless or (target is not None and peak.value >= target):
             break
+        if _worth(problem, level + 1, deadline, pace):
+            level += 1
+        elif not more:
+            break  # else it is slower here than thought, and what is left of the time is for this level
     return _certificate(problem, level, point), peak.value - arrivals, evaluations
 
 
-def _worth(problem: Problem, level: int, deadline: Deadline, before: float, pace: float = 1.0) -> bool:
+def _worth(problem: Problem, level: int, deadline: Deadline, pace: float = 1.0, before: float = 0.0) -> bool:
     """Whether that level fits, and a few evaluations of it into what is left of the time behind the share `before`.
 
     `pace` is how much slower evaluations have been than thought.
     """
-    left = deadline.remaining
-    if declines(problem, level) is not None:
+    if level not in LEVELS or declines(problem, level) is not None:
         return False
+    left = deadline.remaining
     return left is None or (1.0 - before) * left > _FEW * pace * evaluation_seconds(problem, level)
 
 
