@@ -27,7 +27,7 @@ _MOST_SETS = 6_000_000
 #: Memory that the tables of all positions may take, in bytes.
 _MOST_BYTES = 1_500_000_000
 #: Per level, measured on four of Jaillet's instances: one core.
-_SECONDS_PER_ENTRY = {2: 7e-8, 3: 6e-8, 4: 1.2e-7}
+_SECONDS_PER_ENTRY = {2: 7e-8, 3: 6e-8, 4: 1.6e-7}
 #: Share of the time that is left for levels 2 and 3 when another follows, and the promised gain at which they end:
 #: an evaluation there costs a tenth of one at the next level or less, and its best multipliers are a good start.
 _SHARE, _TOLERANCE, _LAST_TOLERANCE = {2: 0.1, 3: 0.3}, {2: 5e-3, 3: 1e-3}, 1e-4
