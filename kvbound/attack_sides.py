@@ -78,8 +78,8 @@ class Target:
             except OptionError:
                 pass
             else:
-                kind, way = ("policy", "leave out --router") if router else ("router", "add --router")
-                raise OptionError(f"{name!r} is a {kind}: {way}") from None
+                kind, other, way = ("policy", "router", "without") if router else ("router", "policy", "with")
+                raise OptionError(f"{name!r} is a {kind}, no {other}: kvbound attack takes it {way} --router") from None
             raise
 
     @property

@@ -225,8 +225,8 @@ def test_the_policy_is_not_told() -> None:
     [
         (("svff",), "did you mean"),
         (("all",), "stands for"),
-        (("lor",), "is a router: add --router"),
-        (("svf", "--router"), "is a policy: leave out --router"),
+        (("lor",), "is a router, no policy"),
+        (("svf", "--router"), "is a policy, no router"),
         (("nix",), "unknown policy"),
         (("nix", "--router"), "unknown router"),
         (("svf", "--against", "best"), "known: optimum, best-known, bound"),

@@ -97,7 +97,7 @@ def test_a_true_record_holds_and_comes_back_from_its_file() -> None:
         ({"reference__kind": "optimum"}, "nobody is named"),
         ({"attacked__name": "fcfss"}, "did you mean"),
         ({"attacked__name": "mc-sf"}, "another schedule"),
-        ({"attacked__kind": "router"}, "unknown router"),
+        ({"attacked__kind": "router"}, "is a policy, no router"),
         ({"attacked__file": "fcfs.py"}, "--policy-file"),
         ({"memory": [8]}, "the instance is none"),
         ({"requests": [[1, 1, 8, 0], [2, 8, 1, 0]]}, "breaks"),

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -122,6 +124,32 @@ def test_a_thousand_cells_on_dask_and_on_loky_are_the_same(tmp_path: Path) -> No
             found = run(tmp_path, "dask.sqlite", "--backend", "dask", "--address", cluster.scheduler_address)
     assert (found["ran"], found["done"]) == (1000, 1000)
     assert same(tmp_path, "loky.sqlite", "dask.sqlite") == []
+
+
+def test_another_sweep_may_make_the_file_after_the_first_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, connect = tmp_path / "made.sqlite", ResultStore._connect
+
+    class Slow:
+        """A connection whose first answer is followed by somebody else's making of the file."""
+
+        def __init__(self, real: sqlite3.Connection) -> None:
+            self.real, self.asked = real, 0
+
+        def execute(self, *query: Any) -> Any:
+            if self.asked:
+                return self.real.execute(*query)
+            answer = self.real.execute(*query).fetchall()
+            self.asked += 1
+            monkeypatch.setattr(ResultStore, "_connect", connect)
+            ResultStore(path, create=True).close()
+            return SimpleNamespace(fetchone=lambda: answer[0] if answer else None, fetchall=lambda: answer)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+    monkeypatch.setattr(ResultStore, "_connect", lambda self, *how: Slow(connect(self, *how)))
+    with ResultStore(path, create=True) as store:
+        assert store.begin("a", "", "loky", 1) == 1
 
 
 def test_two_sweeps_at_once_share_a_file_and_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

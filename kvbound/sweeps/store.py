@@ -83,10 +83,11 @@ class ResultStore:
 
     def _prepare(self, create: bool) -> None:
         db = self._db
+        # In this order: another sweep may be making the file, tables and numbers in one transaction.
+        empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         application, version = (
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
-        empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if empty and create:
             db.execute("PRAGMA journal_mode=WAL")
             # Two sweeps may make the file at once: the statements all say IF NOT EXISTS.
