@@ -10,7 +10,7 @@ from kvbound.models.requests import IntArray
 from kvbound.models.sequence import Relaxation, evaluate
 
 #: Most sets, and largest table in entries of one position, that a certificate may ask the checker to build.
-_MOST_SETS, _MOST_ENTRIES = 6_000_000, 100_000_000
+MOST_SETS, _MOST_ENTRIES = 6_000_000, 100_000_000
 
 
 def sequence_bound(problem: Problem, level: int, denominator: int, multipliers: IntArray) -> int:
@@ -21,7 +21,7 @@ def sequence_bound(problem: Problem, level: int, denominator: int, multipliers: 
     if len(problem.fleet) != 1:
         raise CertificateError(f"a sequence certificate is for one worker; the fleet has {len(problem.fleet)}")
     requests, memory = problem.requests, problem.fleet.largest
-    if Relaxation.most_sets(requests, level) > _MOST_SETS or Relaxation.size(requests, memory, level) > _MOST_ENTRIES:
+    if Relaxation.most_sets(requests, level) > MOST_SETS or Relaxation.size(requests, memory, level) > _MOST_ENTRIES:
         raise CertificateError("the lengths are too many and too long for the sequence relaxation")
     space = Relaxation.of(requests, memory, level)
     if len(multipliers) != len(space.peak):

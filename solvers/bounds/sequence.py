@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kvbound.checkers.certificate import Certificate, certified
+from kvbound.checkers.sequence_rule import MOST_SETS
 from kvbound.models.problem import Problem
 from kvbound.models.requests import Requests
 from kvbound.models.sequence import LEVELS, Relaxation, evaluate
@@ -22,16 +23,14 @@ from kvbound.solvers.deadline import Deadline
 SCALE = 16
 #: Most table entries per position and level: beyond it one evaluation takes minutes.
 _MOST_ENTRIES = 3_000_000
-#: Most sets of shapes: the checker builds no more.
-_MOST_SETS = 6_000_000
 #: Memory that the tables of all positions may take, in bytes.
 _MOST_BYTES = 1_500_000_000
-#: Per level, measured on four of Jaillet's instances: one core.
+#: Seconds per table entry and position of an evaluation, per level: one core, four of Jaillet's instances.
 _SECONDS_PER_ENTRY = {2: 7e-8, 3: 6e-8, 4: 1.6e-7}
 #: Share of the time that is left for levels 2 and 3 when another follows, and the promised gain at which they end:
 #: an evaluation there costs a tenth of one at the next level or less, and its best multipliers are a good start.
 _SHARE, _TOLERANCE, _LAST_TOLERANCE = {2: 0.1, 3: 0.3}, {2: 5e-3, 3: 1e-3}, 1e-4
-#: Relative gain to be hoped for at each level, which sets the length of the first steps.
+#: Relative gain (1 = 100 %) to be hoped for at each level, which sets the length of the first steps.
 _HOPE = {2: 0.1, 3: 0.03, 4: 0.01}
 #: A level is worth trying if so many of its evaluations fit into the time that is left.
 _FEW = 3
@@ -44,7 +43,7 @@ def declines(problem: Problem, level: int = 2) -> str | None:
     requests = problem.requests
     if len(problem.fleet) != 1:
         return "the sequence relaxation is for one worker"
-    if Relaxation.most_sets(requests, level) > _MOST_SETS:
+    if Relaxation.most_sets(requests, level) > MOST_SETS:
         return f"too many shapes for level {level} of the sequence relaxation"
     entries = Relaxation.size(requests, problem.fleet.largest, level)
     if entries > _MOST_ENTRIES or 4 * (problem.n + 2) * entries > _MOST_BYTES:
