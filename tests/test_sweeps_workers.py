@@ -9,6 +9,7 @@ import json
 import random
 import sqlite3
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from cli import COMMAND, answer
 from sweep_cases import COUNTING, environment, executed, kill_at_random, start, stored, write_plan
 
+from kvbound.models.errors import InputError
 from kvbound.sweeps.plan import read_plan
 from kvbound.sweeps.run import Summary, sweep
 from kvbound.sweeps.same import differences
@@ -150,6 +152,22 @@ def test_another_sweep_may_make_the_file_after_the_first_look(tmp_path: Path, mo
     monkeypatch.setattr(ResultStore, "_connect", lambda self, *how: Slow(connect(self, *how)))
     with ResultStore(path, create=True) as store:
         assert store.begin("a", "", "loky", 1) == 1
+
+
+def test_a_new_file_waits_for_whoever_writes_to_it(tmp_path: Path) -> None:
+    """SQLite says at once that a file whose journal is to become a write-ahead log is locked; the store waits."""
+    path = tmp_path / "new.sqlite"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(InputError, match="keeps the results file locked; wait"):
+        ResultStore(path, create=True, patience=0.2)
+    release = threading.Timer(0.3, lambda: other.execute("COMMIT"))
+    release.start()
+    with ResultStore(path, create=True) as store:
+        assert store.begin("a", "", "loky", 1) == 1
+        assert not other.in_transaction  # it came after the other's end
+    release.join()
+    other.close()
 
 
 def test_two_sweeps_at_once_share_a_file_and_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import platform
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -66,7 +67,7 @@ class ResultStore:
         with self._guard():
             self._db = self._connect(create, patience)
             try:
-                self._prepare(create)
+                self._prepare(create, patience)
             except BaseException:  # whatever went wrong, the file is not left open
                 self._db.close()
                 raise
@@ -81,7 +82,7 @@ class ResultStore:
             return connect("immutable=1")  # a read-only folder: there can be no writer, and no journal either
         return connect("mode=rwc" if create else "mode=rw")
 
-    def _prepare(self, create: bool) -> None:
+    def _prepare(self, create: bool, patience: float) -> None:
         db = self._db
         # In this order: another sweep may be making the file, tables and numbers in one transaction.
         empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -89,7 +90,7 @@ class ResultStore:
             db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
         if empty and create:
-            db.execute("PRAGMA journal_mode=WAL")
+            self._log_ahead(patience)
             # Two sweeps may make the file at once: the statements all say IF NOT EXISTS.
             db.executescript(
                 f"BEGIN IMMEDIATE;{SCHEMA};PRAGMA application_id={APPLICATION};PRAGMA user_version={VERSION};COMMIT;"
@@ -103,6 +104,18 @@ class ResultStore:
             )
         db.execute("PRAGMA synchronous=NORMAL")  # with WAL: a power cut may lose the last cells, a kill none
         db.execute("PRAGMA foreign_keys=ON")
+
+    def _log_ahead(self, patience: float) -> None:
+        """Switch to a write-ahead log. SQLite waits for nobody there who is about to write, so the waiting is ours."""
+        end = time.monotonic() + patience
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+            time.sleep(0.01)
 
     def __enter__(self) -> ResultStore:
         return self
