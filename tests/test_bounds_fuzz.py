@@ -105,7 +105,7 @@ def test_no_method_exceeds_the_optimum_on_hundreds_of_instances() -> None:
 
 @pytest.mark.slow
 def test_no_method_exceeds_the_optimum_on_ten_thousand_instances() -> None:
-    """Two thirds of an hour on two cores: a process for each."""
+    """A third of an hour on two cores: a process for each."""
     seen: Counter[str] = Counter()
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
         for part in pool.map(run, [100] * 100, [[1, part] for part in range(100)]):
