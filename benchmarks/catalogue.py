@@ -127,12 +127,12 @@ def do(kind: str, entry: Entry, problem: Problem, args: argparse.Namespace) -> E
             how = f"search from the best known, seed {args.seed}, {args.search:g} s"
         return improved(entry, problem, schedule=(found.schedule, work(how, found.seconds)))
     if kind == "bound":
-        before = unpack_certificate(entry.bound.certificate, entry.name)
+        before = None if args.fresh else unpack_certificate(entry.bound.certificate, entry.name)
         proof = bound(problem, args.method, deadline=Deadline(args.bound), upper=entry.schedule.tel, start=before)
         if proof.certificate is None:
             return entry
         how = f"{proof.certificate.method} ({args.method}, {args.bound:g} s)"
-        if before.rule == "sequence":
+        if before is not None and before.rule == "sequence":
             how += f" from {entry.bound.work.how}"
         return improved(entry, problem, bound=(proof.certificate, work(how, proof.seconds)))
     config = SolveConfig(time_limit=args.exact, threads=args.threads, seed=args.seed)
@@ -341,6 +341,7 @@ def main() -> int:
     filling.add_argument("--seed", type=int, default=0)
     filling.add_argument("--threads", type=int, default=1)
     filling.add_argument("--again", action="store_true", help="work on instances that already got this much time, too")
+    filling.add_argument("--fresh", action="store_true", help="search bounds anew, not from the certificate there is")
     filling.set_defaults(run=fill)
 
     adding = commands.add_parser("add", parents=[shared], help="offer a schedule or certificate file")

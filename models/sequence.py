@@ -12,6 +12,7 @@ output are one *type*. One evaluation costs O(n · sets of shapes · types · lo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import comb
 from typing import NamedTuple
 
@@ -321,7 +322,18 @@ def _walk(level, space, n, scale, tables, visits):  # type: ignore[no-untyped-de
             _, chosen, r = _best(level, space, tables[m + 1], scale * m, t, q)
 
 
-def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = False) -> tuple[int, IntArray | None]:
+class AbandonedError(Exception):
+    """An evaluation was ended before its value was known."""
+
+
+def evaluate(
+    space: Relaxation,
+    scale: int,
+    price: IntArray,
+    *,
+    visits: bool = False,
+    abandon: Callable[[float], bool] | None = None,
+) -> tuple[int, IntArray | None]:
     """Return scale × the bound on Σ C that the multipliers prove, and (on demand) the visits per type.
 
     Parameters
@@ -331,9 +343,13 @@ def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = F
     visits
         Also return how often each type occurs in an optimal path, shape (T,): count − visits is a supergradient.
         Keeps the tables of all positions in memory.
+    abandon
+        Asked after each position with the share of them that is done; True ends the evaluation.
 
     Raises
     ------
+    AbandonedError
+        `abandon` said so.
     SizeError
         The numbers would not fit the 32-bit tables.
     """
@@ -352,6 +368,8 @@ def evaluate(space: Relaxation, scale: int, price: IntArray, *, visits: bool = F
         in_chunks(_position, threads(), level, space.memory, space.peak, space.output, space.fresh,
                   space.hold, space.left, space.rank, space.sets, space.offset, m, n, scale, cost, after, here,
                   alone=alone)  # fmt: skip
+        if abandon is not None and m > 1 and abandon((n - m + 1) / n):
+            raise AbandonedError
     value = int(tables[1][space.offset[0] + types]) + sum((price * space.number).tolist())
     if not visits:
         return value, None

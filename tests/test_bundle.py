@@ -36,3 +36,20 @@ def test_it_ends_where_rounding_hides_the_top() -> None:
     peak = climb(oracle, np.array([4.0, -3.0]), target=None, stop=stop, tolerance=1e-9)
     assert peak.value == -1.0
     assert calls < 500
+
+
+def test_an_abandoned_evaluation_ends_the_climb_with_the_best_so_far() -> None:
+    answers = 0
+
+    def oracle(x: FloatArray) -> tuple[FloatArray, float, FloatArray] | None:
+        nonlocal answers
+        answers += 1
+        return None if answers > after else (x, -float(np.abs(x - 9.0).sum()), -np.sign(x - 9.0))
+
+    after = 3
+    peak = climb(oracle, np.zeros(2), target=None, stop=lambda value: False)
+    assert (peak.evaluations, answers) == (3, 4)
+    assert peak.value > -18.0
+    answers, after = 0, 0
+    peak = climb(oracle, np.ones(2), target=None, stop=lambda value: False)
+    assert (peak.point.tolist(), peak.value, peak.evaluations) == ([1.0, 1.0], -np.inf, 0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +19,8 @@ from kvbound.checkers.certificate import evaluate as proven
 from kvbound.checkers.certificate_file import certificate_from_json, certificate_to_json
 from kvbound.models import Fleet, OptionError, Problem, Requests
 from kvbound.models.errors import CertificateError, SizeError
-from kvbound.models.sequence import Relaxation, evaluate
-from kvbound.solvers.bounds import bound
+from kvbound.models.sequence import AbandonedError, Relaxation, evaluate
+from kvbound.solvers.bounds import bound, sequence
 from kvbound.solvers.bounds.sequence import declines
 from kvbound.solvers.deadline import Deadline
 
@@ -142,6 +144,58 @@ def test_a_bound_goes_on_from_a_certificate() -> None:
     other = Problem(problem.requests, Fleet.uniform(41))
     with pytest.raises(CertificateError, match="another problem"):
         bound(other, "best", deadline=Deadline(5), start=result.certificate)
+
+
+def test_an_evaluation_asks_after_each_position_whether_to_go_on() -> None:
+    space, shares = Relaxation.of(Requests([1, 2, 2, 3], [5, 4, 4, 2]), 9, 3), []
+
+    def half(done: float) -> bool:
+        shares.append(done)
+        return done >= 0.5
+
+    with pytest.raises(AbandonedError):
+        evaluate(space, 4, np.array([3, 1, 2]), abandon=half)
+    assert shares == [0.25, 0.5]
+    never = evaluate(space, 4, np.array([3, 1, 2]), abandon=lambda done: False)
+    assert never == evaluate(space, 4, np.array([3, 1, 2]))
+
+
+@pytest.mark.parametrize("finished", [0, 1, 4])
+def test_a_level_that_takes_too_long_leaves_the_one_before(finished: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    prompt = rng.integers(1, 6, 11)
+    problem = Problem(Requests(prompt, [rng.integers(1, 41 - s) for s in prompt]), Fleet.uniform(40))
+    seen: Counter[int] = Counter()
+
+    def slow(space: Relaxation, *given: Any, **options: Any) -> Any:
+        if len(space.peak) == 2:
+            return evaluate(space, *given, **options)  # the kernels are only loaded
+        seen[space.level] += 1
+        if space.level == 4 and seen[4] > finished:
+            raise AbandonedError
+        return evaluate(space, *given, **options)
+
+    monkeypatch.setattr(sequence, "evaluate", slow)
+    result = bound(problem, "sequence", deadline=Deadline(600))
+    assert seen[4] == finished + 1, "an abandoned level is not tried again"
+    assert result.certificate is not None
+    assert result.certificate.level == (4 if finished else 3)
+    assert verify(problem, result.certificate) == result.value
+    assert result.value is not None
+    assert result.value > 570
+
+
+def test_what_would_not_end_in_time_is_abandoned() -> None:
+    """The first evaluation is finished without any time, since there has to be a bound; no other one is."""
+    rng = np.random.default_rng(3)
+    prompt = rng.integers(1, 6, 9)
+    problem = Problem(Requests(prompt, [rng.integers(1, 41 - s) for s in prompt]), Fleet.uniform(40))
+    space = Relaxation.of(problem.requests, 40, 2)
+    point = np.full(len(space.peak), 30.0)
+    search = sequence._Search(space, Deadline(0.0), None, 0, None, -np.inf, must=True)
+    assert search._evaluate(point) is not None
+    assert search._evaluate(point) is None
+    assert sequence._Search(space, Deadline(0.0), None, 0, None, -np.inf, must=False).climb(point, 0.1).evaluations == 0
 
 
 def test_certificate_round_trip_and_refusals() -> None:

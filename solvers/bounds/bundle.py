@@ -15,8 +15,8 @@ from numba import njit
 
 from kvbound.solvers.bounds.rows import FloatArray
 
-#: From a point to (the point after rounding, the function's value there, a supergradient there).
-Oracle = Callable[[FloatArray], tuple[FloatArray, float, FloatArray]]
+#: From a point to (the point after rounding, the function's value there, a supergradient there); None ends the climb.
+Oracle = Callable[[FloatArray], tuple[FloatArray, float, FloatArray] | None]
 #: Planes kept at most; beyond it the half of least weight goes.
 _PLANES = 100
 #: Steps in a row that may fail to move the centre. Points are rounded: near the top nothing new may come any more.
@@ -27,7 +27,7 @@ _MOVE, _BOLD = 0.1, 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Peak:
-    """Best point found, its value and the number of evaluations."""
+    """Best point found, its value and the number of evaluations; with 0 of them the start and −∞."""
 
     point: FloatArray
     value: float
@@ -101,7 +101,10 @@ def climb(
     hope
         Relative gain to be expected from `start` at most: sets the length of the first step.
     """
-    centre, value, slope = oracle(start)
+    first = oracle(start)
+    if first is None:
+        return Peak(start, -np.inf, 0)
+    centre, value, slope = first
     planes, evaluations = _Planes(centre, value, slope), 1
     goal = value + hope * abs(value)
     goal = goal if target is None else min(goal, target)
@@ -111,7 +114,10 @@ def climb(
         step, promised = planes.combine(centre, value, t)
         if promised <= tolerance * abs(value):
             break
-        point, there, slope = oracle(centre + step)
+        answer = oracle(centre + step)
+        if answer is None:
+            break
+        point, there, slope = answer
         evaluations += 1
         planes.append(point, there, slope)
         ratio = (there - value) / promised

@@ -11,7 +11,7 @@ from kvbound.checkers.certificate import Certificate, certified
 from kvbound.checkers.sequence_rule import MOST_SETS
 from kvbound.models.problem import Problem
 from kvbound.models.requests import Requests
-from kvbound.models.sequence import LEVELS, Relaxation, evaluate
+from kvbound.models.sequence import LEVELS, AbandonedError, Relaxation, evaluate
 from kvbound.solvers.bounds.bundle import Peak, climb
 from kvbound.solvers.bounds.lagrangian import memory_prices
 from kvbound.solvers.bounds.reduced import reduced_costs
@@ -26,14 +26,16 @@ _MOST_ENTRIES = 3_000_000
 #: Memory that the tables of all positions may take, in bytes.
 _MOST_BYTES = 1_500_000_000
 #: Seconds per table entry and position of an evaluation, per level: one core, four of Jaillet's instances.
-_SECONDS_PER_ENTRY = {2: 7e-8, 3: 6e-8, 4: 1.6e-7}
+_SECONDS_PER_ENTRY = {2: 7e-8, 3: 6e-8, 4: 1e-7}
 #: Share of the time that is left for levels 2 and 3 when another follows, and the promised gain at which they end:
 #: an evaluation there costs a tenth of one at the next level or less, and its best multipliers are a good start.
 _SHARE, _TOLERANCE, _LAST_TOLERANCE = {2: 0.1, 3: 0.3}, {2: 5e-3, 3: 1e-3}, 1e-4
 #: Relative gain (1 = 100 %) to be hoped for at each level, which sets the length of the first steps.
 _HOPE = {2: 0.1, 3: 0.03, 4: 0.01}
-#: A level is worth trying if so many of its evaluations fit into the time that is left.
-_FEW = 3
+#: A level is worth trying if so many of its evaluations fit into the time that is left: one, its verification, spare.
+_FEW = 2.5
+#: Time of a later position of an evaluation as a share of the earlier ones', about.
+_LATER_POSITIONS = 0.6
 #: After that many evaluations a bound that lies this far below the floor is given up.
 _PATIENCE, _HOPELESS = 5, 0.95
 
@@ -82,21 +84,29 @@ def sequence_prices(
         level = start.level + _worth(problem, start.level + 1, deadline)
         point, floor = start.multipliers / start.denominator, -np.inf
     evaluations, pace = 0, 1.0
+    peak: Peak | None = None
+    reached, highest = level, LEVELS[-1]
     while True:
         _compiled(level)
         space = Relaxation.of(problem.requests, memory, level)
-        more = _worth(problem, level + 1, deadline, pace, _SHARE.get(level, 0.0))
-        search = _Search(space, deadline.share(_SHARE[level]) if more else deadline, report, arrivals, target, floor)
-        peak = search.climb(point, _TOLERANCE[level] if more else _LAST_TOLERANCE)
-        point, evaluations = peak.point, evaluations + peak.evaluations
-        pace = search.mean / evaluation_seconds(problem, level)
+        more = level < highest and _worth(problem, level + 1, deadline, pace, _SHARE.get(level, 0.0))
+        clock = deadline.share(_SHARE[level]) if more else deadline
+        search = _Search(space, clock, report, arrivals, target, floor, must=peak is None)
+        found = search.climb(point, _TOLERANCE[level] if more else _LAST_TOLERANCE)
+        if peak is not None and found.evaluations == 0:
+            if level == reached:
+                break
+            level = highest = reached  # too slow up there: what is left of the time is for the level before
+            continue
+        reached, peak, point, evaluations = level, found, found.point, evaluations + found.evaluations
+        pace = search.pure / evaluation_seconds(problem, level)
         if search.hopeless or (target is not None and peak.value >= target):
             break
-        if _worth(problem, level + 1, deadline, pace):
+        if level < highest and _worth(problem, level + 1, deadline, pace):
             level += 1
         elif not more:
             break  # else it is slower here than thought, and what is left of the time is for this level
-    return _certificate(problem, level, point), peak.value - arrivals, evaluations
+    return _certificate(problem, reached, point), peak.value - arrivals, evaluations
 
 
 def _worth(problem: Problem, level: int, deadline: Deadline, pace: float = 1.0, before: float = 0.0) -> bool:
@@ -139,7 +149,7 @@ def _certificate(problem: Problem, level: int, point: FloatArray) -> Certificate
 
 
 class _Search:
-    """The ascent at one level."""
+    """The ascent at one level; with `must` its first evaluation is finished whatever the clock says."""
 
     def __init__(
         self,
@@ -149,36 +159,59 @@ class _Search:
         arrivals: int,
         target: float | None,
         floor: float,
+        *,
+        must: bool,
     ) -> None:
-        self.space, self.deadline, self.report, self.target = space, deadline, report, target
+        self.space, self.deadline, self.report, self.target, self.must = space, deadline, report, target, must
         self.arrivals, self.floor = arrivals, floor
         self.began = self.before = deadline.elapsed
-        self.slowest, self.evaluations, self.hopeless = 0.0, 0, False
+        self.inside, self.evaluations, self.hopeless = 0.0, 0, False
 
     @property
     def mean(self) -> float:
         """Mean seconds of an evaluation and the step around it."""
         return (self.before - self.began) / max(1, self.evaluations)
 
+    @property
+    def pure(self) -> float:
+        """Mean seconds of an evaluation alone: at low levels the steps take longer."""
+        return self.inside / max(1, self.evaluations)
+
     def climb(self, start: FloatArray, tolerance: float) -> Peak:
         hope = _HOPE[self.space.level]
         return climb(self._evaluate, start, target=self.target, stop=self._stop, tolerance=tolerance, hope=hope)
 
-    def _evaluate(self, point: FloatArray) -> tuple[FloatArray, float, FloatArray]:
+    def _evaluate(self, point: FloatArray) -> tuple[FloatArray, float, FloatArray] | None:
         numerators = np.rint(point * SCALE).astype(np.int64)
-        scaled, visits = evaluate(self.space, SCALE, numerators, visits=True)
+        began = self.deadline.elapsed
+
+        def too_long(done: float) -> bool:
+            """Whether the rest of this evaluation, and the exact verification after it, will not fit."""
+            left, spent = self.deadline.remaining, self.deadline.elapsed - began
+            rest = _LATER_POSITIONS * spent * (1.0 - done) / done
+            return left is not None and spent + 2.0 * rest > left
+
+        try:
+            scaled, visits = evaluate(
+                self.space,
+                SCALE,
+                numerators,
+                visits=True,
+                abandon=None if self.must and self.evaluations == 0 else too_long,
+            )
+        except AbandonedError:
+            return None
         assert visits is not None
-        self.evaluations += 1
+        self.inside, self.evaluations = self.inside + self.deadline.elapsed - began, self.evaluations + 1
         return numerators / SCALE, scaled / SCALE, (self.space.number - visits).astype(float)
 
     def _stop(self, value: float) -> bool:
         proved = value - self.arrivals
         if self.report is not None:
             self.report(proved)
-        now = self.deadline.elapsed
-        self.slowest, self.before = max(self.slowest, now - self.before), now
+        self.before = self.deadline.elapsed
         if self.space.level > 2 and self.evaluations >= _PATIENCE and proved < _HOPELESS * self.floor:
             self.hopeless = True
             return True
         # One more evaluation and the exact verification have to fit as well.
-        return self.deadline.remaining is not None and self.deadline.remaining < 2.5 * self.slowest
+        return self.deadline.remaining is not None and self.deadline.remaining < 2.2 * self.mean
