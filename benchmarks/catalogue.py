@@ -52,6 +52,7 @@ from kvbound.models.errors import KvboundError
 from kvbound.models.schedule import Schedule
 from kvbound.models.threads import limit_threads
 from kvbound.solvers.bounds import bound
+from kvbound.solvers.bounds import prepare as prepare_bounds
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.exact import SolveConfig, solve
 from kvbound.solvers.policies import POLICIES, run_policy
@@ -161,7 +162,7 @@ def warm_up() -> None:
     prepare()
     problem = kvbound.load("tiny:n=6,seed=0").problem
     best_policy(problem)
-    bound(problem, "best", deadline=Deadline(None))
+    prepare_bounds()
 
 
 def fill(args: argparse.Namespace) -> int:

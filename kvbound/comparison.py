@@ -238,14 +238,6 @@ def _prepare_policy(name: str) -> None:
     run_policy(_tiny(), POLICIES[name])
 
 
-@functools.cache
-def _prepare_bound(method: str) -> None:
-    """Compile first: that must not eat the time limit."""
-    from kvbound.solvers.bounds import bound as prove
-
-    prove(_tiny(), method, deadline=Deadline(None))
-
-
 def _tiny() -> Problem:
     return Problem(Requests(np.array([1, 2, 3]), np.array([2, 1, 2])), Fleet((8,)))
 
@@ -335,9 +327,10 @@ def prove_bound(
     if method == "exact":
         return _exact_bound(problem, time_limit, seed, threads, incumbent, progress)
     from kvbound.solvers.bounds import bound as prove
+    from kvbound.solvers.bounds import prepare
 
     _tell(progress, f"bound {method} (compiles once after installation)", Deadline(), ())
-    _prepare_bound(method)
+    prepare(method)
     upper = None if incumbent is None else incumbent.tel
     with until_interrupted(time_limit) as deadline:
         result = prove(problem, method, deadline=deadline, seed=seed, upper=upper, progress=progress, start=start)

@@ -23,6 +23,8 @@ from kvbound.solvers.bounds.rows import Bends, PricedRows, Windows, unit
 from kvbound.solvers.deadline import Deadline
 from kvbound.solvers.progress import Progress
 
+pytestmark = pytest.mark.usefixtures("compiled_bounds")
+
 LADDER = ("volume", "lp", "lagrangian", "stagger", "best")
 
 

@@ -21,6 +21,8 @@ from kvbound.solvers.bounds import METHODS, bound
 from kvbound.solvers.bounds.sequence import declines
 from kvbound.solvers.deadline import Deadline
 
+pytestmark = pytest.mark.usefixtures("compiled_bounds")
+
 #: Seconds per bound: what a method has by then must be as true as its best.
 LIMIT = 0.05
 

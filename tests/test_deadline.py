@@ -13,6 +13,8 @@ from kvbound.instances import load
 from kvbound.solvers.deadline import Deadline, until_interrupted
 from kvbound.solvers.progress import Progress
 
+pytestmark = pytest.mark.usefixtures("compiled_bounds")
+
 
 def test_a_share_ends_with_the_whole() -> None:
     with until_interrupted(None) as deadline:

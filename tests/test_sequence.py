@@ -24,6 +24,8 @@ from kvbound.solvers.bounds import bound, sequence
 from kvbound.solvers.bounds.sequence import declines
 from kvbound.solvers.deadline import Deadline
 
+pytestmark = pytest.mark.usefixtures("compiled_bounds")
+
 
 def random_problem(rng: np.random.Generator, most: int = 5, longest: int = 7) -> Problem:
     memory = int(rng.integers(3, 20))

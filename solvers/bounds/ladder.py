@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from kvbound.checkers.certificate import Certificate, verify
 from kvbound.models.errors import OptionError, SolverError
+from kvbound.models.fleet import Fleet
 from kvbound.models.problem import Problem
+from kvbound.models.requests import Requests
 from kvbound.solvers.bounds.lagrangian import Report, memory_prices, stagger_prices
 from kvbound.solvers.bounds.linear_program import lp_prices
 from kvbound.solvers.bounds.positional import positional_prices
@@ -49,7 +54,8 @@ def bound(
         ``sequence`` (docs/bounds.md §1; one worker, lengths of at most a few
         hundred), ``best`` (the strongest that fits the instance and the deadline).
     deadline
-        Dual methods stop there with the best prices so far, or earlier when they no longer gain.
+        Dual methods stop there with the best prices so far, or earlier when they no longer gain. Kernels that are
+        compiled on the way take their time from it: `prepare` first.
     seed
         Accepted for uniformity: no method draws random numbers.
     upper
@@ -98,6 +104,14 @@ def bound(
         raise SolverError(f"the verified bound {certificate.value} lies above a schedule of {upper}: one is wrong")
     seconds = deadline.elapsed - began
     return BoundResult(method, certificate.value, raw, certificate, True, seconds, iterations)
+
+
+@functools.cache
+def prepare(method: str = "best") -> None:
+    """Load the kernels of a method, or compile them once after installation, so that no deadline pays for it."""
+    problem = Problem(Requests(np.array([1, 2, 3]), np.array([2, 1, 2])), Fleet((8,)))
+    for name in METHODS[:-1] if method == "best" else (method,):
+        bound(problem, name, deadline=Deadline(None))
 
 
 def _steps(problem: Problem, method: str, deadline: Deadline) -> Sequence[tuple[str, float]]:
