@@ -99,7 +99,7 @@ def sequence_prices(
             level = highest = reached  # too slow up there: what is left of the time is for the level before
             continue
         reached, peak, point, evaluations = level, found, found.point, evaluations + found.evaluations
-        pace = search.pure / evaluation_seconds(problem, level)
+        pace = search.mean_evaluation / evaluation_seconds(problem, level)
         if search.hopeless or (target is not None and peak.value >= target):
             break
         if level < highest and _worth(problem, level + 1, deadline, pace):
@@ -165,17 +165,17 @@ class _Search:
         self.space, self.deadline, self.report, self.target, self.must = space, deadline, report, target, must
         self.arrivals, self.floor = arrivals, floor
         self.began = self.before = deadline.elapsed
-        self.inside, self.evaluations, self.hopeless = 0.0, 0, False
+        self.evaluating, self.evaluations, self.hopeless = 0.0, 0, False
 
     @property
     def mean(self) -> float:
-        """Mean seconds of an evaluation and the step around it."""
+        """Mean seconds of an evaluation and the bundle's step around it."""
         return (self.before - self.began) / max(1, self.evaluations)
 
     @property
-    def pure(self) -> float:
-        """Mean seconds of an evaluation alone: at low levels the steps take longer."""
-        return self.inside / max(1, self.evaluations)
+    def mean_evaluation(self) -> float:
+        """Mean seconds of an evaluation alone: at level 2 the bundle's step takes longer than it does."""
+        return self.evaluating / max(1, self.evaluations)
 
     def climb(self, start: FloatArray, tolerance: float) -> Peak:
         hope = _HOPE[self.space.level]
@@ -189,7 +189,7 @@ class _Search:
             """Whether the rest of this evaluation, and the exact verification after it, will not fit."""
             left, spent = self.deadline.remaining, self.deadline.elapsed - began
             rest = _LATER_POSITIONS * spent * (1.0 - done) / done
-            return left is not None and spent + 2.0 * rest > left
+            return left is not None and rest + (spent + rest) > left
 
         try:
             scaled, visits = evaluate(
@@ -202,7 +202,7 @@ class _Search:
         except AbandonedError:
             return None
         assert visits is not None
-        self.inside, self.evaluations = self.inside + self.deadline.elapsed - began, self.evaluations + 1
+        self.evaluating, self.evaluations = self.evaluating + self.deadline.elapsed - began, self.evaluations + 1
         return numerators / SCALE, scaled / SCALE, (self.space.number - visits).astype(float)
 
     def _stop(self, value: float) -> bool:
